@@ -42,12 +42,12 @@ from benchmarks.bounds_check import check
 from benchmarks.jobs import answers
 from dagopt.deadline import Deadline
 from dagopt.families.undominated import Listing, TooMany
+from dagopt.learning.posing import pose
 from dagopt.methods.branch_and_cut import branch_and_cut as method
 from dagopt.methods.branch_and_cut.branch_and_cut import ROW_KINDS
 from dagopt.methods.branch_and_cut.pair_bound import PairBound
 from dagopt.methods.likelihood_bound import likelihood_bound
 from dagopt.networks.gaussian_json import read_gaussian_json
-from dagopt.posing import pose
 from dagopt.progress import NoProgress
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.workers import Stopped, Workers

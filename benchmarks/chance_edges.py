@@ -22,10 +22,10 @@ import dagopt
 from dagopt.data.chance import chance_edges
 from dagopt.deadline import Deadline
 from dagopt.graph.dag import as_graph
+from dagopt.learning.posing import pose
 from dagopt.methods.registry import METHODS
 from dagopt.networks.gaussian_json import read_gaussian_json
 from dagopt.networks.simulate import random_discrete_network, random_gaussian_network, random_mixed_network
-from dagopt.posing import pose
 from dagopt.progress import NoProgress
 
 SCORES = ("bic", "ebic", "auto")

@@ -31,9 +31,9 @@ import pandas as pd
 
 import dagopt
 from benchmarks.jobs import answers
-from dagopt import learning
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.learning import learning
 
 OTHERS = ("order", "hc", "tabu", "cg-dca", "gobnilp", "branch-and-cut", "exact")
 NO_THREADS = ("hc", "tabu")

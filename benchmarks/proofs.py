@@ -27,12 +27,12 @@ from dagopt.families.families import Families
 from dagopt.families.jkl import read_jkl
 from dagopt.families.listing import candidate_pool
 from dagopt.graph.constraints import Constraints
+from dagopt.learning.posing import pose
 from dagopt.lp.rows.clusters import ClusterRows, pair_rows
 from dagopt.lp.rows.local import LocalRows
 from dagopt.lp.rows.matrices import EntropyRows, LogDets, MatrixRows
 from dagopt.lp.rows.row import RowFinder
 from dagopt.methods.branch_and_cut.tree import Rules, Tree
-from dagopt.posing import pose
 from dagopt.progress import NoProgress
 from dagopt.workers import Workers
 

@@ -42,7 +42,7 @@ PHASES = {
         "improve": "all places of all columns",
     },
     "dagopt.methods.orders.order": {"solve_hc": "hill climbing at the end"},
-    "dagopt.learning": {"with_likelihood_bound": "bound of the likelihood"},
+    "dagopt.learning.learning": {"with_likelihood_bound": "bound of the likelihood"},
 }
 
 

@@ -16,7 +16,7 @@ from dagopt.graph.cpdag import extend_pdag
 from dagopt.graph.metrics import compare
 from dagopt.graph.order import is_acyclic
 from dagopt.kernels.plain import repeated
-from dagopt.learning import learn
+from dagopt.learning.learning import learn
 from dagopt.methods.registry import METHODS, method_name
 from dagopt.results.result import Result
 from dagopt.scores.base import Score

@@ -19,9 +19,9 @@ import numpy as np
 import dagopt
 from dagopt.deadline import Deadline
 from dagopt.families.families import Families
+from dagopt.learning.posing import pose
 from dagopt.methods.branch_and_cut import branch_and_cut, gobnilp, pair_bound, suffix_search
 from dagopt.methods.branch_and_cut.branch_and_cut import ROW_KINDS
-from dagopt.posing import pose
 from dagopt.progress import NoProgress
 from dagopt.workers import Workers
 from hunt.claims import watched

@@ -237,7 +237,7 @@ FINDINGS = {
 @pytest.fixture(scope="module", autouse=True)
 def kernels():
     """Compile the kernels beforehand, as the first run on a machine says that it does so."""
-    from dagopt.learning import learn
+    from dagopt.learning.learning import learn
 
     learn({"A": A, "B": B}, progress=False)
 

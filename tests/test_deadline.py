@@ -13,13 +13,13 @@ import pandas as pd
 import pytest
 
 import dagopt
-from dagopt import learning
 from dagopt.data import continuous_checks, gram
 from dagopt.data.column_checks import column_findings
 from dagopt.data.doctor import examine_table
 from dagopt.data.reading import read_columns
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline, Uncounted
+from dagopt.learning import learning
 
 
 class Clock:

@@ -205,6 +205,6 @@ def test_memory_that_runs_out_is_a_sentence(monkeypatch):
     def fails(*arguments, **options):
         raise MemoryError("Unable to allocate 7.45 GiB for an array with shape (1, 1000000000)")
 
-    monkeypatch.setattr("dagopt.learning.read_posed", fails)
+    monkeypatch.setattr("dagopt.learning.learning.read_posed", fails)
     with pytest.raises(dagopt.DagoptError, match=r"does not suffice: Unable to allocate 7.45 GiB, with .* free; give"):
         dagopt.learn(np.zeros((5, 3)), progress=False)

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 
 import dagopt
-from dagopt import recording
 from dagopt.data.data_options import DataOptions
 from dagopt.families.undominated import Listing
+from dagopt.learning import recording
 from dagopt.methods import start
 from dagopt.methods.branch_and_cut import gobnilp
 from dagopt.methods.registry import METHODS

@@ -20,7 +20,8 @@ from .graph.dag import Graph as Graph
 from .graph.formats import read_graph as read_graph
 from .graph.formats import write_graph as write_graph
 from .graph.metrics import compare as compare
-from .learning import learn as learn
+from .learning.learning import learn as learn
+from .learning.updating import update as update
 from .networks import datasets as datasets
 from .networks.effects.effect import effect as effect
 from .networks.fitted.fitting import fit as fit
@@ -42,7 +43,6 @@ from .sklearn import HillClimbing as HillClimbing
 from .sklearn import OrderSearch as OrderSearch
 from .sklearn import StablePC as StablePC
 from .sklearn import Tabu as Tabu
-from .updating import update as update
 from .verifier.checking import verify as verify
 
 __version__: str

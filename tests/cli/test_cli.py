@@ -248,7 +248,7 @@ def test_learn_replaces_what_it_wrote(data, said):
 
 def test_an_unwritable_folder_is_found_before_learning(data, said, monkeypatch):
     """The run does not start where its answer could not be kept, and the table is not even read."""
-    monkeypatch.setattr("dagopt.posing.read_table", lambda *_, **__: pytest.fail("read the table"))
+    monkeypatch.setattr("dagopt.learning.posing.read_table", lambda *_, **__: pytest.fail("read the table"))
     code, _, err = said("learn", "data.csv", "--out", "data.csv/out")
     assert code == 2
     assert "could not write into 'data.csv/out'" in err

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import dagopt
-import dagopt.learning
+import dagopt.learning.learning
 from dagopt.cli import run
 from dagopt.cli.method_flags import all_flags
 from dagopt.cli.show import print_summary
@@ -151,7 +151,7 @@ def test_an_edge_that_cannot_be_explained_is_no_reason_to_lose_the_rest(said, mo
 def test_after_ctrl_c_nothing_more_is_begun(said, monkeypatch):
     """A run that was interrupted is told as it is, without losses and resamples."""
     learn = dagopt.learn
-    monkeypatch.setattr("dagopt.learning.learn", lambda *a, **k: replace(learn(*a, **k), status="interrupted"))
+    monkeypatch.setattr("dagopt.learning.learning.learn", lambda *a, **k: replace(learn(*a, **k), status="interrupted"))
     monkeypatch.setattr(Result, "regrets", lambda *_, **__: pytest.fail("explained"))
     monkeypatch.setattr("dagopt.confidence.bootstrap.bootstrap", lambda *_, **__: pytest.fail("resampled"))
     code, out, _ = said("learn", "data.csv", "-q", "--explain", "--bootstrap", "5")
@@ -191,7 +191,7 @@ def test_an_answer_that_cannot_be_kept_is_shown(said, monkeypatch):
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder that nobody can write into")
 def test_a_folder_that_nobody_can_write_into(said, monkeypatch):
     """The run does not begin, for root neither."""
-    monkeypatch.setattr("dagopt.posing.read_table", lambda *_, **__: pytest.fail("read the table"))
+    monkeypatch.setattr("dagopt.learning.posing.read_table", lambda *_, **__: pytest.fail("read the table"))
     code, out, err = said("learn", "data.csv", "--out", "/proc/self/out")
     assert (code, out) == (2, "")
     (line,) = err.splitlines()
@@ -304,7 +304,7 @@ def test_flags_of_a_method_reach_it_with_their_kinds(folder, said, monkeypatch):
         asked.append(options)
         raise InputError("seen")
 
-    monkeypatch.setattr(dagopt.learning, "learn", learned)
+    monkeypatch.setattr(dagopt.learning.learning, "learn", learned)
     said("learn", "data.csv", "--method", "cg-dca", "--no-order-start", "--epsilon=1e-3", "--integer-seconds", "none")
     assert {"order_start": False, "epsilon": 1e-3, "integer_seconds": None}.items() <= asked[0].items()
     assert "tolerance" not in asked[0]

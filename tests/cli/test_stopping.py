@@ -97,8 +97,8 @@ def test_a_signal_while_files_are_written_comes_too_late(folder, number):
 def test_sigterm_before_there_is_an_answer_is_one_line(folder):
     """As after Ctrl-C: the command says that it was interrupted."""
     code = (
-        "import os, signal, dagopt.posing\nfrom dagopt.cli import main\n"
-        "dagopt.posing.read_table = lambda *a, **k: os.kill(os.getpid(), signal.SIGTERM)\nmain()"
+        "import os, signal, dagopt.learning.posing\nfrom dagopt.cli import main\n"
+        "dagopt.learning.posing.read_table = lambda *a, **k: os.kill(os.getpid(), signal.SIGTERM)\nmain()"
     )
     asked = ["learn", "data.csv", "-q", "--out", "out"]
     ended = subprocess.run([sys.executable, "-c", code, *asked], capture_output=True, text=True, timeout=PATIENCE)

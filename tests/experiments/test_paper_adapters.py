@@ -6,7 +6,7 @@ import pytest
 from dagopt.data.table import as_table
 from dagopt.errors import InputError
 from dagopt.graph.order import is_acyclic
-from dagopt.learning import learn
+from dagopt.learning.learning import learn
 from dagopt.networks.simulate import simulate
 from experiments.adapters import ADAPTERS, from_causal_learn
 from experiments.measure import not_available

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import dagopt
 from dagopt.errors import InputError
 from dagopt.graph.constraints import Constraints
-from dagopt.learning import learn
+from dagopt.learning.learning import learn
 from dagopt.methods.registry import METHODS
 
 NAMES = ("lung", "smoke", "xray", "cough")

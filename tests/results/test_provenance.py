@@ -12,9 +12,10 @@ import polars as pl
 import pytest
 
 import dagopt
-from dagopt import cli, recording
+from dagopt import cli
 from dagopt.deadline import COMPILING, Deadline
 from dagopt.kernels.compiling import CompilationClock
+from dagopt.learning import recording
 from dagopt.results.provenance import describe_data, hash_of
 
 

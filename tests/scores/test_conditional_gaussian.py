@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dagopt
-from dagopt.posing import pose
+from dagopt.learning.posing import pose
 from dagopt.scores.base import Score
 from made_tables import mixed_frame
 

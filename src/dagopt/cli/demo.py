@@ -100,7 +100,7 @@ def _writable(folder: Path) -> Path:
 
 
 def _learned(data: Any) -> Result:
-    from dagopt.learning import learn
+    from dagopt.learning.learning import learn
 
     return learn(data, method="exact", progress=True)
 

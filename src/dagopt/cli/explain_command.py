@@ -60,9 +60,9 @@ def explain(
     """
     from dagopt.data.writing import write_frame
     from dagopt.deadline import Deadline
-    from dagopt.learning import checked_options, solve
+    from dagopt.learning.learning import checked_options, solve
+    from dagopt.learning.posing import pose
     from dagopt.methods.registry import METHODS, method_name
-    from dagopt.posing import pose
 
     if (a is None) != (b is None):
         raise InputError(f"expected two columns to explain, or none for all edges, but got only {a!r}; name another")

@@ -190,8 +190,8 @@ def learn(
 
     Exit code 0, also if the time limit ended the run (a message says so); 2 if the input is bad.
     """
-    from dagopt.learning import learn as learned
-    from dagopt.score_files import is_score_file
+    from dagopt.learning.learning import learn as learned
+    from dagopt.learning.score_files import is_score_file
 
     written_as, format = _formats(formats or [])
     folder = OutputFolder.asked(out, written_as, with_data)
@@ -256,7 +256,7 @@ def _interviewed(data: Any, known: Constraints, reading: DataOptions) -> tuple[C
     """Ask what is known about the columns; return it, and how the data are read without those to be left out."""
     from dagopt.cli.interview import interviewed
     from dagopt.data.table import as_table
-    from dagopt.score_files import is_score_file
+    from dagopt.learning.score_files import is_score_file
 
     if str(data) == "-" or is_score_file(data):
         raise InputError("--interview reads the names of the columns first; give a file of data")

@@ -118,7 +118,7 @@ def effect(
     **Examples:** `dagopt effect data.csv dose response`, `dagopt effect data.csv dose response --graph graph.dot`,
     `dagopt effect data.csv dose response --tiers 'dose;response'`, `dagopt effect data.csv dose response --within 3`
     """
-    from dagopt.learning import learn
+    from dagopt.learning.learning import learn
     from dagopt.methods.registry import method_name
     from dagopt.networks.effects.effect import effect as effect_given
 

@@ -30,7 +30,7 @@ def report(
 
     **Examples:** `dagopt report data.csv results/result.json --with-data`, `dagopt report data.csv mine.dot`
     """
-    from dagopt.learning import with_problem
+    from dagopt.learning.learning import with_problem
     from dagopt.results.result import Result
     from dagopt.results.saving import is_saved_result
 

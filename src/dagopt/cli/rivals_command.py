@@ -39,7 +39,7 @@ def rivals(
     Exit code 0; 2 if the input is bad or the time limit came first.
     """
     from dagopt.data.writing import write_frame
-    from dagopt.learning import learn
+    from dagopt.learning.learning import learn
 
     require_file(out, "--out", TABLE_FILES)
     asked: dict[str, Any] = {**knowledge.known(), **scoring.to_dict(), **reading.to_dict()}

@@ -24,7 +24,8 @@ from dagopt.graph.constraints import Constraints
 from dagopt.graph.known_directions import essential_given
 from dagopt.graph.order import is_acyclic
 from dagopt.kernels.plain import new_pass, repeated
-from dagopt.learning import checked_options, lags_of
+from dagopt.learning.learning import checked_options, lags_of
+from dagopt.learning.posing import ROW_SCORES, pose
 from dagopt.methods.claims import without_past
 from dagopt.methods.exact.exact import ExactOptions, best_dag
 from dagopt.methods.exact.plan import ExactPlan
@@ -32,7 +33,6 @@ from dagopt.methods.ordered_problem import refuse_order
 from dagopt.methods.registry import METHODS, MethodName, method_name
 from dagopt.methods.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.options import with_options
-from dagopt.posing import ROW_SCORES, pose
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, begin_part, expect, make_progress
 from dagopt.results.answer import Answer

@@ -14,7 +14,7 @@ from dagopt.data.resampling import is_grouped, n_units, units_of_table
 from dagopt.data.table import DiscreteTable, Table, as_table
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_whole
-from dagopt.learning import learn
+from dagopt.learning.learning import learn
 from dagopt.methods.registry import MethodName
 from dagopt.scores.build import AUTO, chosen_score
 

@@ -19,14 +19,14 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError, checked_whole
 from dagopt.graph.constraints import Constraints
 from dagopt.graph.order import is_acyclic
-from dagopt.learning import checked_options, lags_of
+from dagopt.learning.learning import checked_options, lags_of
+from dagopt.learning.posing import pose
 from dagopt.methods.claims import without_past
 from dagopt.methods.climbing.hill_climbing import solve_hc, start_dag
 from dagopt.methods.ordered_problem import refuse_order
 from dagopt.methods.registry import METHODS, MethodName, method_name
 from dagopt.methods.warm_search import likely_parents, quick_method, solve_warm
 from dagopt.options import with_options
-from dagopt.posing import pose
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, make_progress
 from dagopt.results.answer import Answer

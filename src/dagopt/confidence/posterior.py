@@ -18,6 +18,8 @@ from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.constraints import Constraints
 from dagopt.graph.dag import Graph
+from dagopt.learning.posing import pose_table
+from dagopt.learning.score_files import is_score_file
 from dagopt.memory import readable
 from dagopt.methods.claims import refuse_unbounded
 from dagopt.methods.exact.edge_posterior import (
@@ -33,10 +35,8 @@ from dagopt.methods.exact.plan import memory_in_bytes
 from dagopt.methods.orders.order import solve_order
 from dagopt.methods.orders.order_chains import Agreement, OrderChains
 from dagopt.options import with_options
-from dagopt.posing import pose_table
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress, expect, make_progress
-from dagopt.score_files import is_score_file
 from dagopt.scores.prior import PriorScore
 from dagopt.scores.score_options import ScoreLike, ScoreName, ScoreOptions
 from dagopt.workers import Stopped, Workers

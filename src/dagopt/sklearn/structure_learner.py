@@ -23,7 +23,7 @@ from dagopt.data.findings import Finding, warn_of
 from dagopt.data.table import TABLES, Table, read_table
 from dagopt.errors import InputError, quoted
 from dagopt.graph.constraints import Constraints
-from dagopt.learning import learn
+from dagopt.learning.learning import learn
 from dagopt.methods.registry import METHODS, MethodName
 from dagopt.options import MARK, described, hint_for, with_marked
 from dagopt.progress import Progress

@@ -14,7 +14,7 @@ import numpy as np
 import dagopt
 from dagopt.errors import DataWarning, InputError
 from dagopt.graph.formats import FORMATS
-from dagopt.learning import with_problem
+from dagopt.learning.learning import with_problem
 from dagopt.networks.questions import Expectation
 from dagopt.report.html import render_report
 from dagopt.report.pictures import column_data, column_pictures

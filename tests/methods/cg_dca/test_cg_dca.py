@@ -15,12 +15,12 @@ from dagopt.errors import InputError
 from dagopt.graph.constraints import Constraints
 from dagopt.graph.cpdag import cpdag
 from dagopt.graph.order import is_acyclic
+from dagopt.learning.posing import pose
 from dagopt.methods.cg_dca import cg_dca
 from dagopt.methods.cg_dca.cg_dca import solve_cg_dca
 from dagopt.methods.cg_dca.cg_dca_options import PaperOptions
 from dagopt.methods.cg_dca.trace import COLUMNS
 from dagopt.methods.likelihood_bound import likelihood_bound
-from dagopt.posing import pose
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score

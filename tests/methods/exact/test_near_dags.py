@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.graph.constraints import Constraints
+from dagopt.learning.posing import pose
 from dagopt.methods.exact import near_dags, near_families
 from dagopt.methods.exact.near_dags import NearDags, TooManySteps
 from dagopt.methods.exact.subset_dp import Plan
-from dagopt.posing import pose
 from dagopt.progress import NoProgress
 from dagopt.workers import Stopped, Workers
 from every_dag import make_problem, parent_sets, problems, totals

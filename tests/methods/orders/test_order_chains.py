@@ -8,10 +8,10 @@ import pytest
 import dagopt
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.learning.posing import pose_table
 from dagopt.methods.exact.edge_posterior import OrderSums, log_prior
 from dagopt.methods.orders import order_chains, sum_tables
 from dagopt.methods.orders.order_chains import OrderChains
-from dagopt.posing import pose_table
 from dagopt.progress import NoProgress
 from dagopt.scores.score_options import ScoreOptions
 from dagopt.workers import Workers

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dagopt.errors import InputError, quoted
-from dagopt.learning import learn
+from dagopt.learning.learning import learn
 from dagopt.methods.registry import METHODS, MethodName, method_name
 from dagopt.results.changes import differences
 from dagopt.results.result import Result

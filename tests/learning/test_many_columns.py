@@ -7,13 +7,13 @@ from scipy.sparse import issparse
 from typer.testing import CliRunner
 
 import dagopt
-from dagopt import many_columns
 from dagopt.cli import app
 from dagopt.errors import InputError
 from dagopt.graph import order
 from dagopt.graph.cpdag import cpdag
 from dagopt.graph.dag import as_graph, require_dag
 from dagopt.graph.neighbourhoods import components, hubs, neighbourhood
+from dagopt.learning import many_columns
 from dagopt.networks import simulate as simulation
 from dagopt.networks.effects.adjustment import possibilities
 from dagopt.report import part

@@ -12,7 +12,7 @@ import pytest
 
 import dagopt
 from dagopt.graph.constraints import Constraints
-from dagopt.learning import learn
+from dagopt.learning.learning import learn
 from dagopt.methods.method_options import solver
 from dagopt.methods.registry import METHODS, Method
 from dagopt.options import Options, option, whole

@@ -28,8 +28,11 @@ from dagopt.graph.constraints import Constraints
 from dagopt.graph.dag import as_graph, require_dag
 from dagopt.graph.order import is_acyclic
 from dagopt.kernels import ahead
-from dagopt.lag_choice import chosen_lags
-from dagopt.many_columns import solve_wide, wide_question
+from dagopt.learning.lag_choice import chosen_lags
+from dagopt.learning.many_columns import solve_wide, wide_question
+from dagopt.learning.posing import covariance_table, pose, pose_read, read_posed, with_limit
+from dagopt.learning.recording import recorded
+from dagopt.learning.score_files import is_score_file, solve_scores
 from dagopt.memory import with_memory_in_words
 from dagopt.methods.claims import (
     in_other_units,
@@ -48,14 +51,11 @@ from dagopt.methods.registry import METHODS, MethodName, method_name
 from dagopt.methods.start import StartDag, start_dag, with_start
 from dagopt.methods.structural_em import structural_em
 from dagopt.options import BROUGHT, Options, hint_for, with_options
-from dagopt.posing import covariance_table, pose, pose_read, read_posed, with_limit
 from dagopt.problem import Problem
 from dagopt.progress import Progress, begin_part, expect, make_progress
-from dagopt.recording import recorded
 from dagopt.results.answer import Answer, worth
 from dagopt.results.changes import differences
 from dagopt.results.result import Result, result_of
-from dagopt.score_files import is_score_file, solve_scores
 from dagopt.scores.interventions import interventional_score
 from dagopt.scores.prior import PriorScore
 from dagopt.scores.score_options import ScoreLike, ScoreOptions
