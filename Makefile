@@ -4,12 +4,16 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
-.PHONY: help demo test test-all uncompiled cover lint hunt matrix bench peers paper docs notebooks package clean
+# Where it is set, every process that the tests start reads all that it imports from source: 10 s of CPU time, not 4.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help demo warm test test-all uncompiled cover lint hunt matrix bench peers paper docs notebooks package clean
 
 help:
 	@echo "make demo    install dagopt into .venv, learn a network from bundled data, write demo/report.html"
 	@echo "make test    install the test tools and run the suite, all but the slow tests"
 	@echo "make test-all   the slow tests too, before a release"
+	@echo "make warm    compile the kernels that the suite and usual runs need, on all cores"
 	@echo "make uncompiled   the tests of the kernels as plain Python, which a debugger can step through"
 	@echo "make cover   which lines the tests reach, kernels included"
 	@echo "make lint    check style (ruff) and types (mypy)"
@@ -45,16 +49,23 @@ $(VENV)/dev: pyproject.toml | $(VENV)/made
 	@$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/test $(VENV)/user
 
+# All of it at once, for .ci/run.
+$(VENV)/all: pyproject.toml | $(VENV)/made
+	@echo "installing dagopt with its test and lint tools and what builds the site (a minute or two the first time) ..."
+	@$(PIP) --editable '.[dev,docs]'
+	@touch $@ $(VENV)/dev $(VENV)/test $(VENV)/docs $(VENV)/user
+
 demo: $(VENV)/user
 	@$(BIN)/python -m dagopt.cli.demo demo
 
-test: $(VENV)/test
+warm: $(VENV)/test
 	@$(BIN)/python -m dagopt.cli warm
+
+test: warm
 	@echo "running the suite on all cores ..."
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow"
 
-test-all: $(VENV)/test
-	@$(BIN)/python -m dagopt.cli warm
+test-all: warm
 	@echo "running the whole suite on all cores ..."
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 

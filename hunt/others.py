@@ -2,7 +2,8 @@
 
 Every method runs on each table; graph, score, bound and claim of optimality are held against the best of all DAGs, as
 in ``claims``; so are the best classes and regrets of ``exact``. ``branch-and-cut`` runs once more with few parent sets
-listed, so that they are priced and pairs give bounds, and once by the search from the end of the order. Scores are
+listed, so that they are priced and pairs give bounds, and once by the search from the end of the order, both from the
+DAG without edges. Scores are
 numbers, the cost of one parameter, so that nothing depends on how rows are counted. ``benchmarks.kinds_check`` makes
 the same comparisons on many tables of each kind.
 """
@@ -25,6 +26,7 @@ from scipy.special import ndtri
 import dagopt
 from dagopt.methods.branch_and_cut import suffix_search as suffixes
 from hunt.claims import RELATIVE, Wrong, check_graph, watched
+from hunt.provers import far_starts
 from hunt.tables import NAMES
 from hunt.truth import (
     Known,
@@ -82,10 +84,9 @@ def look(seed: int, number: int, counts: Counter[str], family: str | None = None
 def compare(case: Case, rng: np.random.Generator, counts: Counter[str], methods: tuple[str, ...] = METHODS) -> None:
     """Check all that is said about a table; raise ``Wrong`` for a claim that does not hold."""
     counts[f"tables: {case.kind}"] += 1
-    for method in methods:
-        _check(case, method, counts)
+    results = {method: _check(case, method, counts) for method in methods}
     for way in WAYS:
-        with _forced(way):
+        with _forced(way, rng):
             few = int(rng.integers(1, 3 * case.n))
             _check(case, "branch-and-cut", counts, way, max_sets=few, n_jobs=1, restarts=1, time_limit=SHORT)
     dags = dags_of(case.n)
@@ -94,27 +95,29 @@ def compare(case: Case, rng: np.random.Generator, counts: Counter[str], methods:
         table[i, mask] = score
     scores = sum(table[i, dags[:, i]] for i in range(case.n))
     _check_classes(case, scores, counts, int(rng.integers(2, 12)))
-    _check_regrets(case, scores, counts)
+    _check_regrets(case, results["exact"], scores, counts)
 
 
 WAYS = ("few sets", "from the end")
 
 
 @contextmanager
-def _forced(way: str) -> Iterator[None]:
-    """Let the search from the end begin with any number of columns, or with none."""
-    with patch.object(suffixes, "FEWEST_NODES", 2 if way == "from the end" else suffixes.MOST_NODES + 1):
+def _forced(way: str, rng: np.random.Generator) -> Iterator[None]:
+    """Let the search from the end begin with any number of columns, or with none; the proof has to find the DAG."""
+    fewest = 2 if way == "from the end" else suffixes.MOST_NODES + 1
+    with patch.object(suffixes, "FEWEST_NODES", fewest), far_starts(rng):
         yield
 
 
-def _check(case: Case, method: str, counts: Counter[str], way: str = "", **more: Any) -> None:
+def _check(case: Case, method: str, counts: Counter[str], way: str = "", **more: Any) -> dagopt.Result | None:
+    """Check one run; return its result, None if the table is refused."""
     options = {name: value for name, value in (case.options | more).items() if (method, name) not in NOT_TAKEN}
     try:
         with watched():
             result = dagopt.learn(case.given(), method, progress=False, **options)
     except dagopt.InputError as error:
         counts[f"refused: {str(error)[:50]}"] += 1
-        return
+        return None
     name = f"{method}, {way}" if way else method
     counts[f"runs: {name}"] += 1
     if way == "from the end" and any("from its end" in note for note in result.notes):
@@ -127,7 +130,7 @@ def _check(case: Case, method: str, counts: Counter[str], way: str = "", **more:
     if not abs(true - result.score) <= slack:
         raise Wrong(f"{name}, {case.kind}: says its DAG scores {result.score!r} but it scores {true!r}")
     if result.bound is None:
-        return
+        return result
     counts["bounds"] += 1
     best = float(best_score(case.local, case.n, Known() if result.scope == "all DAGs" else known))
     if best > result.bound + 1e-13 * max(abs(best), case.unit):
@@ -136,22 +139,16 @@ def _check(case: Case, method: str, counts: Counter[str], way: str = "", **more:
         counts["proofs"] += 1
         if best - true > slack + (result.bound - result.score):
             raise Wrong(f"{name}, {case.kind}: says {result.score!r} is optimal but {best!r} is there")
-
-
-def _answer(case: Case, counts: Counter[str], **options: Any) -> dagopt.Result | None:
-    """Return the result of ``exact``, None if it refuses the table."""
-    try:
-        with watched():
-            return dagopt.learn(case.given(), "exact", progress=False, **case.options, **options)
-    except dagopt.InputError as error:
-        counts[f"refused: {str(error)[:50]}"] += 1
-        return None
+    return result
 
 
 def _check_classes(case: Case, scores: np.ndarray, counts: Counter[str], wanted: int) -> None:
     """Check the best classes against all DAGs."""
-    result = _answer(case, counts, n_best=wanted)
-    if result is None:
+    try:
+        with watched():
+            result = dagopt.learn(case.given(), "exact", progress=False, **case.options, n_best=wanted)
+    except dagopt.InputError as error:
+        counts[f"refused: {str(error)[:50]}"] += 1
         return
     counts["n_best"] += 1
     dags, told = dags_of(case.n), np.zeros((case.n, case.n), dtype=bool)
@@ -172,9 +169,8 @@ def _check_classes(case: Case, scores: np.ndarray, counts: Counter[str], wanted:
         raise Wrong(f"{case.kind}: n_best={wanted} gives {[one['score'] for one in found]} but there are {true}")
 
 
-def _check_regrets(case: Case, scores: np.ndarray, counts: Counter[str]) -> None:
-    """Check what the score loses without each edge."""
-    result = _answer(case, counts)
+def _check_regrets(case: Case, result: dagopt.Result | None, scores: np.ndarray, counts: Counter[str]) -> None:
+    """Check what the score loses without each edge, by the result of ``exact``."""
     if result is None or not result.adjacency.any():
         return
     with watched():

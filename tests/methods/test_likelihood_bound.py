@@ -123,3 +123,32 @@ def test_a_matrix_that_gives_no_bound_is_given_up_at_once(monkeypatch):
     matrix[0, 1] = matrix[1, 0] = 1 - 1e-9
     assert _error_of_logs(matrix) is None
     assert len(asked) == 1
+
+
+def _no_bound():
+    """Return tables, and what else ``learn`` takes, of results without a bound."""
+    rng = np.random.default_rng(0)
+    few, levels = rng.normal(size=(20, 30)), {f"D{j}": rng.choice(["a", "b"], 3000) for j in range(18)}
+    near = rng.normal(size=(50, 4))
+    near = np.column_stack([near, near.sum(axis=1) + 2e-4 * rng.normal(size=50)])
+    return {
+        "bound(node, parents, candidates)": (rng.normal(size=(30, 4)), {"score": lambda node, parents: -len(parents)}),
+        "use score='bic'": (levels | {"C": rng.normal(size=3000), "E": rng.normal(size=3000)}, {"score": "cg"}),
+        "20 rows are predicted perfectly by 30 columns": (few, {}),
+        "beyond 3 columns": (rng.normal(size=(30, 4)), {}),
+        "nearly determined by others": (near, {"max_parents": 1}),
+    }
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("reason", _no_bound())
+def test_without_a_bound_a_note_says_why_and_what_to_do(reason, monkeypatch):
+    """A function of one's own, too many sets of discrete columns, few rows, many columns, near copies."""
+    if "beyond" in reason:
+        monkeypatch.setattr("dagopt.methods.likelihood_bound.MOST_COLUMNS", 3)
+    data, told = _no_bound()[reason]
+    result = dagopt.learn(data, "hc", progress=False, **told)
+    assert result.bound is None
+    (note,) = [note for note in result.notes if note.startswith("no bound: ")]
+    assert reason in note
+    assert any(way in note for way in ("give", "use", "leave"))

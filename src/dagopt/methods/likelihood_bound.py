@@ -38,18 +38,40 @@ MOST_ROUNDING = 1e-6  # of a logarithm: if columns are so nearly dependent that 
 
 
 def with_likelihood_bound(answer: Answer, problem: Problem) -> Answer:
-    """Return the answer with the bound of the likelihood, if it has none or a weaker one."""
-    if answer.score is None or answer.status == "optimal" or problem.n_nodes > MOST_COLUMNS:
+    """Return the answer with the bound of the likelihood, if it has none or a weaker one, or with why there is none."""
+    if answer.score is None or answer.status == "optimal":
         return answer
-    bound, source = likelihood_bound(problem), SATURATED
-    if bound is None and problem.score.joints is None:
-        bound, source = bound_of_sets(problem), BY_SETS
+    bound: float | None = None
+    source = SATURATED
+    if problem.n_nodes <= MOST_COLUMNS:
+        bound = likelihood_bound(problem)
+        if bound is None and problem.score.joints is None:
+            bound, source = bound_of_sets(problem), BY_SETS
     if bound is None:
-        return answer
+        return answer if answer.certificate is not None else answer.noted(f"no bound: {_why_none(problem)}")
     limits = np.full(problem.n_nodes, problem.n_nodes - 1)
     scope = scope_of(replace(problem.knowledge, at_most=limits))  # parent limits are not used
     own = Certificate(max(bound, answer.score), scope, source)
     return replace(answer, certificate=tightest(answer.certificate, own))
+
+
+def _why_none(problem: Problem) -> str:
+    """Return why there is neither a saturated likelihood nor a bound of parent sets, and the way out."""
+    score, table = problem.score, problem.table
+    if problem.n_nodes > MOST_COLUMNS:
+        return f"none is computed beyond {MOST_COLUMNS:,} columns; leave some out with exclude="
+    if not score.bounds_sets:
+        return f"this score has none for parent sets of any size; {score.way_to_bound}"
+    columns = score.degree * int(table.sizes.sum())
+    if table.n_samples <= columns:
+        return (
+            f"{table.n_samples:,} rows are predicted perfectly by {columns:,} columns, so that likelihoods have no "
+            "limit; give more rows, or leave columns out with exclude="
+        )
+    return (
+        "columns are so nearly determined by others that likelihoods with all of them are not known to rounding; leave "
+        "such columns out with exclude="
+    )
 
 
 def bound_of_sets(problem: Problem) -> float | None:

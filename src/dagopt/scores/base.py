@@ -121,6 +121,8 @@ class Score(ABC):
         What the number is, with its convention, for reports.
     reason : str
         Why it was chosen, if ``"auto"`` chose another score than BIC.
+    way_to_bound : str
+        What to do about it if no bound of the score is known, for a note.
     is_score_equivalent : bool
         Whether Markov equivalent DAGs have the same score: then one set function F gives all local scores as
         ``F(J + i) - F(J)``. False unless a sub-class says otherwise.
@@ -140,6 +142,7 @@ class Score(ABC):
     n_samples: int
     label: str
     reason: str = ""
+    way_to_bound: str = "give it bound(node, parents, candidates), or score all sets of few columns by 'exact'"
     is_score_equivalent: bool = False
     likelihood: str | None = None
     bounding_likelihood: str | None = None

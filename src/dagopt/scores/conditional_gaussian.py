@@ -60,6 +60,7 @@ class ConditionalGaussianScore(Score):
 
     seconds_per_local = 1e-4
     seconds_per_potential = 10 * SECONDS_PER_POTENTIAL  # some sets need pairs of floats
+    way_to_bound = "use score='bic', or leave discrete columns out with exclude="
     _only_best = False  # whether sets that no best DAG has may be imprecise
 
     def __init__(self, table: MixedTable, penalty: float) -> None:

@@ -120,6 +120,7 @@ class ScaledScore(Score):
     def __init__(self, score: Score, power: int) -> None:
         self.names, self.n_samples, self.label = score.names, score.n_samples, score.label
         self.seconds_per_local, self.is_score_equivalent = score.seconds_per_local, score.is_score_equivalent
+        self.way_to_bound = score.way_to_bound
         self._score, self._power = score, power
 
     @property

@@ -45,7 +45,7 @@ class InterventionalScore(Score):
         self.names = whole.names
         self.n_samples = whole.n_samples
         self.label = f"{whole.label}, without the rows that set the column"
-        self.seconds_per_local = whole.seconds_per_local
+        self.seconds_per_local, self.way_to_bound = whole.seconds_per_local, whole.way_to_bound
         self.parts = tuple(parts)
         self._whole = whole
         self._targets = targets

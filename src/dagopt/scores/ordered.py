@@ -40,6 +40,7 @@ class OrderedScore(Score):
     def __init__(self, score: Score, knowledge: Knowledge) -> None:
         self.names, self.n_samples, self.label, self.reason = score.names, score.n_samples, score.label, score.reason
         self.seconds_per_local, self.degree = score.seconds_per_local, score.degree
+        self.way_to_bound = score.way_to_bound
         self._score, self._knowledge = score, knowledge
         added = knowledge.added
         self._added = [np.flatnonzero(added[:, i]) for i in range(score.n_nodes)]

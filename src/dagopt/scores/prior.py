@@ -32,6 +32,7 @@ class PriorScore(Score):
         self.names, self.n_samples, self.reason = score.names, score.n_samples, score.reason
         self.label = f"{score.label} + log-odds of edges"
         self.seconds_per_local, self.degree = score.seconds_per_local, score.degree
+        self.way_to_bound = score.way_to_bound
         self.data_score, self.log_odds = score, log_odds
 
     @property
@@ -55,6 +56,11 @@ class PriorScore(Score):
         family = np.repeat(np.arange(len(nodes)), sizes)
         odds = np.bincount(family, self.log_odds[flat, nodes[family]], len(nodes))
         return self.data_score.local_packed(nodes, flat, offsets) + odds
+
+    @property
+    def bounds_sets(self) -> bool:
+        """Whether the score has bounds."""
+        return self.data_score.bounds_sets
 
     def bound(self, node: int, parents: Ints, candidates: Ints) -> float:
         """Return the bound of the score plus all log-odds that may help."""
