@@ -44,6 +44,12 @@ with recording() as needed:
         dagopt.edge_posterior(data, progress=False, **options)
     elif method == "explain":
         dagopt.learn(data, progress=False).regrets()
+    elif method == "many columns":
+        import dagopt.many_columns
+        from dagopt.graph import order
+        from dagopt.scores import build
+        dagopt.many_columns.MOST_DENSE = order.MOST_DENSE = build.MOST_DENSE = 10
+        dagopt.learn(data, score="ebic", progress=False)
     else:
         dagopt.learn(data, method, progress=False, **options)
 json.dump(needed, open(sys.argv[2], "w"))
@@ -82,6 +88,7 @@ RUNS: list[tuple[str, int, float, str, dict[str, object]]] = [
     ),
     *((table, columns, 2, "posterior", {}) for table, columns in (("asia", 0), ("continuous", 12))),
     *((table, columns, 2, "explain", {}) for table, columns in (("lucas", 0), ("continuous", 12))),
+    ("continuous", 30, 1, "many columns", {}),
 ]
 
 
@@ -126,7 +133,7 @@ KINDS = {"continuous": "continuous", "gaussian_test": "continuous", "levels": "m
 def recorded(seconds: float, run: tuple[str, int, float, str, dict[str, object]]) -> list[Needed]:
     """Return what one run needs, as a program of its own."""
     kind, columns, degree, method, options = run
-    if method not in ("bootstrap", "posterior", "explain"):
+    if method not in ("bootstrap", "posterior", "explain", "many columns"):
         options = {**options, "time_limit": seconds}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "needed.json")

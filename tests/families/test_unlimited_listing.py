@@ -115,7 +115,7 @@ def test_all_useful_sets_of_any_size_are_listed(score, n_nodes, n_rows, seed):
     assert_lists_what_is_useful(problem, as_dicts(candidates.pool()))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     score=st.sampled_from(SCORES),
     n_rows=st.sampled_from([10, 60, 400]),
@@ -128,7 +128,7 @@ def test_all_useful_sets_are_listed_with_knowledge(score, n_rows, seed, constrai
     assert_lists_what_is_useful(problem, as_dicts(grown(problem).pool()))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     score=st.sampled_from(SCORES),
     n_rows=st.sampled_from([20, 100, 500]),
@@ -147,7 +147,7 @@ def test_stand_ins_cover_all_sets_that_are_not_listed(score, n_rows, seed, most_
 
 
 @pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("seed", [2, 10, 14])
+@pytest.mark.parametrize("seed", [10, 14])
 def test_best_dag_over_the_listing_is_the_best_of_all(score, seed):
     """Cutting planes over the listing find the optimum of the recursion over all subsets, and claim all DAGs."""
     problem = discrete_problem(score, 9, 250, seed)
@@ -158,7 +158,7 @@ def test_best_dag_over_the_listing_is_the_best_of_all(score, seed):
     assert found.bound >= best - ROUNDING
 
 
-@pytest.mark.parametrize("seed", [1, 3, 4, 5])
+@pytest.mark.parametrize("seed", [1, 5])
 @pytest.mark.parametrize("score", ["bic", "aic", "ebic"])
 def test_rounds_with_stand_ins_end_at_the_same_optimum(score, seed, monkeypatch):
     """If few sets are listed at first, the bound holds after every round, and the end is the same."""
@@ -206,7 +206,7 @@ def test_required_limit_of_candidate_pool_is_unchanged():
 
 
 @pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_kernel_that_extends_sets_agrees_with_arrays(score, seed):
     """The next level is the same from the compiled loop and from whole arrays, with required parents too."""
     constraints = Constraints(required=[("a", "c")] if seed % 2 else [])

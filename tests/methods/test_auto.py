@@ -169,10 +169,10 @@ def test_a_listing_that_turns_out_too_large_is_priced(monkeypatch):
 
 def test_many_discrete_columns_are_proven():
     """Where exact cannot hold the table, the optimum over listed sets is proven, and scope and notes say what it is."""
-    values = np.random.default_rng(1).integers(2, size=(80, 64))
+    values = np.random.default_rng(1).integers(2, size=(80, 24))
     values[:, 1] = values[:, 0]
     values[:, 2] = values[:, 0] ^ (values[:, 3] & values[:, 4])
-    result = dagopt.learn(values.astype(str), kind="discrete", progress=False, max_parents=1)
+    result = dagopt.learn(values.astype(str), kind="discrete", progress=False, max_parents=1, memory_limit="1KB")
     assert (result.method, result.status) == ("gobnilp", "optimal")
     assert 0 <= result.gap <= 1e-8 * abs(result.score)  # rounding and the tolerance of the proof are in the bound
     assert result.scope == "parent sets of size <= 1"
@@ -187,7 +187,7 @@ def test_a_start_with_more_parents_than_are_listed_is_kept():
     table = dagopt.as_table(values.astype(str))
     start = np.zeros((33, 33), dtype=np.int8)
     start[1:5, 0] = 1
-    result = dagopt.learn(table, progress=False, start=start, time_limit=4, memory_limit="100MB", score="bdeu")
+    result = dagopt.learn(table, progress=False, start=start, time_limit=1, memory_limit="100MB", score="bdeu")
     assert result.notes[0].startswith("auto chose gobnilp")
     assert result.bound >= result.score >= dagopt.score(table, start, score="bdeu") - 1e-6
     assert result.status != "optimal"
@@ -258,10 +258,9 @@ def test_a_search_comes_first_where_exact_may_not_end(monkeypatch, share, search
 
 @pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])
 @pytest.mark.parametrize("score", ["bic", "aic"])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_auto_is_never_below_a_search(kind, score, seed):
+def test_auto_is_never_below_a_search(kind, score):
     """Where exact does not fit, the answer is no worse than that of any other method that ends by itself."""
-    data = dagopt.simulate(n_nodes=7, n_samples=150, degree=3, random_state=seed, kind=kind).data
+    data = dagopt.simulate(n_nodes=7, n_samples=150, degree=3, random_state=0, kind=kind).data
     best = dagopt.learn(data, score=score, memory_limit="1KB", progress=False)
     for method in ("order", "hc", "tabu", "cg-dca"):
         other = dagopt.learn(data, method, score=score, progress=False)

@@ -38,7 +38,7 @@ def known(n, seed):
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "bge", "multinomial", "multinomial aic", "bdeu"])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(6))
 def test_optimum_is_that_of_the_recursion(kind, seed):
     """Over parent sets up to size 3, with knowledge in half of the cases."""
     n = 7 + seed % (6 if kind in DISCRETE else 2)
@@ -88,7 +88,7 @@ def test_time_limit_on_a_bundled_network():
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "multinomial", "bdeu"])
-@pytest.mark.parametrize(("n", "n_best", "limit"), [(3, 20, None), (4, 12, None), (5, 6, None), (5, 8, 2)])
+@pytest.mark.parametrize(("n", "n_best", "limit"), [(3, 20, None), (4, 6, None), (5, 4, None), (5, 5, 2)])
 def test_best_classes_are_those_of_all_dags(kind, n, n_best, limit):
     """The k best classes score what brute force over all DAGs gives, each once; fewer where there are fewer."""
     problem = make_problem(kind, n, 7, Constraints(max_parents=limit))
