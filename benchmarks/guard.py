@@ -85,7 +85,6 @@ CASES: dict[str, tuple[str, str, str, dict[str, object]]] = {  # table, call, me
     "branch-and-cut, 15 continuous columns": ("gaussian 15 1", "learn", "branch-and-cut", {"n_jobs": 1}),
     "branch-and-cut, 25 continuous columns": ("gaussian 25 0.5", "learn", "branch-and-cut", {"n_jobs": 1}),
     "listing, 40 continuous columns": ("gaussian 40 0.5", "listing", "", {}),
-    "pricing, 15 continuous columns": ("gaussian 15 1", "learn", "branch-and-cut", {"n_jobs": 1, "max_sets": 50}),
     "pairs, 20 continuous columns": ("gaussian 20 2", "pairs", "", {"size": 4}),
     "search from the end, 20 continuous columns": (
         "gaussian 20 2",
