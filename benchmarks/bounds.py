@@ -169,6 +169,7 @@ def run(task: Task) -> dict[str, Any]:
         "root_gap": None if "root_bound" not in facts else facts["root_bound"] - result.score,
         "gap": None if result.bound is None else result.bound - result.score,
         "per_cent": None if result.gap is None else 100 * result.gap / max(abs(result.score), 1e-12),
+        "per_cent_explained": None if result.gap_share is None else 100 * result.gap_share,
         "gap_at_a_minute": gap_at(result, 60.0, saturated),
         **{key: facts.get(key) for key in ("n_sets", "n_states", "n_tree_nodes", "n_open_nodes", "n_cuts", "n_lps")},
         "seconds": result.seconds,

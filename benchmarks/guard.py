@@ -47,9 +47,20 @@ def searched_pairs():  # the same weights in both trees: three quarters of a par
         for size in range(1, options["size"] + 1):
             excess = pairs._search(np.where(joined, 0.375 * np.log(len(data)), 0.0), size)[0]
     return -float(excess.sum())
+def listed():
+    from dagopt.deadline import Deadline
+    from dagopt.families.undominated import Listing
+    from dagopt.posing import pose
+    from dagopt.progress import NoProgress
+    from dagopt.workers import Workers
+    problem, _ = pose(data, score="bic")
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        return -float(len(Listing(problem.score, problem.knowledge, 10**6).run(workers)))
 def once():
     if call == "pairs":
         return searched_pairs()
+    if call == "listing":
+        return listed()
     if call == "bootstrap":
         return dagopt.bootstrap(data, 20, n_jobs=1, progress=False, **options).result.score
     return dagopt.learn(data, method, progress=False, **options).score
@@ -73,6 +84,7 @@ CASES: dict[str, tuple[str, str, str, dict[str, object]]] = {  # table, call, me
     "gobnilp, INSURANCE": ("insurance 2000", "learn", "gobnilp", {"n_jobs": 1}),
     "branch-and-cut, 15 continuous columns": ("gaussian 15 1", "learn", "branch-and-cut", {"n_jobs": 1}),
     "branch-and-cut, 25 continuous columns": ("gaussian 25 0.5", "learn", "branch-and-cut", {"n_jobs": 1}),
+    "listing, 40 continuous columns": ("gaussian 40 0.5", "listing", "", {}),
     "pairs, 20 continuous columns": ("gaussian 20 2", "pairs", "", {"size": 4}),
     "search from the end, 20 continuous columns": (
         "gaussian 20 2",

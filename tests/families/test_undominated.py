@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 import pytest
 
@@ -125,3 +127,38 @@ def test_the_time_that_is_left_is_not_known_before_the_searches():
     with Workers(Deadline(), NoProgress(), 1) as workers:
         listing.estimate(workers)
     assert 0.0 <= listing.seconds_left(2) < 60.0
+
+
+def test_no_search_is_left_behind_when_the_listing_is_stopped_often(monkeypatch):
+    """Each stop comes after one piece: all nodes have had one before any has had two, so that the rest is known."""
+    monkeypatch.setattr(undominated_sets, "FIRST_STEPS", 5)
+    monkeypatch.setattr(undominated_sets, "STEPS_PER_PIECE", 5)
+    table = gaussian_table(0, 12, rows=500)
+    listing = Listing(make_score(table, score="bic"), Constraints().resolve(table.names), 10**6)
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        listing.narrow(workers)
+    for _ in range(13):
+        with Workers(Deadline(), NoProgress(), 1) as workers:
+            workers.deadline.interrupt()
+            with pytest.raises(Stopped):
+                listing.run(workers)
+    assert {search.n_steps for search in listing._searches if not search.over} == {5, 10}
+    assert np.isfinite(listing.seconds_left(1))
+
+
+def test_the_time_that_is_left_is_measured(monkeypatch):
+    """Where steps take long, for blocks or on a busy machine, more time is left."""
+    monkeypatch.setattr(undominated_sets, "FIRST_STEPS", 5)
+    monkeypatch.setattr(undominated_sets, "STEPS_PER_PIECE", 5)
+    clock = count(step=10)
+    monkeypatch.setattr(undominated_sets, "monotonic", lambda: next(clock))
+    table = gaussian_table(0, 12, rows=500)
+    listing = Listing(make_score(table, score="bic"), Constraints().resolve(table.names), 10**6)
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        listing.estimate(workers)
+        open_ones = [search for search in listing._searches if not search.over]
+        before = sum(search.n_steps for search in open_ones)
+        listing._advance(open_ones, workers)
+    n_steps = sum(search.n_steps for search in open_ones) - before
+    left = sum(search.n_steps * (1 / search.share - 1) for search in open_ones)
+    assert listing.seconds_left(1) == pytest.approx(left * 10 / n_steps)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from time import monotonic
 
 import numpy as np
 
@@ -36,7 +37,8 @@ ENTRIES_PER_PIECE = 100_000  # pairs times the size of the matrix, which each st
 STEPS_PER_PIECE = 20_000  # steps of one node between two looks at the clock, about 0.1 s
 SCORED_PER_PIECE = 5_000  # sets scored between two looks at the clock, about 0.1 s
 FIRST_STEPS = 2_000  # steps per node from which the total work is estimated
-SECONDS_PER_STEP = 4e-6  # on one thread
+SECONDS_PER_STEP = 4e-6  # on one thread, of a column; blocks, and busy machines, take longer, which is measured
+LEAST_MEASURED = 0.1  # seconds of searches from which their pace is known
 LEAST_SHARE = 1e-12  # the share assumed done when a search has hardly begun
 PHASE = "undominated parent sets"
 
@@ -121,6 +123,8 @@ class Listing:
         self._compared: tuple[Bools, Iterator[partial[None]], int] | None = None  # dominated; what is to be compared
         self._searches: list[NodeSearch | BlockSearch] = []
         self._scoring: _Scoring | None = None
+        self._seconds = 0.0  # of threads that searches took after their first steps, which may compile, and their steps
+        self._steps = 0
 
     def estimate(self, workers: Workers) -> Estimate:
         """Exclude pairs, do the first steps of each node, and return an estimate of the remaining work."""
@@ -131,6 +135,23 @@ class Listing:
         self._check()
         steps = sum(search.n_steps / max(search.share, LEAST_SHARE) for search in self._searches)
         return Estimate(self.n_likely, steps * SECONDS_PER_STEP / workers.count)
+
+    def _advance(self, searches: list[NodeSearch | BlockSearch], workers: Workers) -> None:
+        """Let searches do some more steps each, and take the time."""
+        share = float(np.mean([search.share for search in self._searches]))
+        begin, before = monotonic(), sum(search.n_steps for search in searches)
+        pieces = [partial(search.run, STEPS_PER_PIECE) for search in searches]
+        try:
+            workers.each(PHASE, pieces, len(pieces), (share, share))
+        finally:
+            self._seconds += (monotonic() - begin) * min(workers.count, len(pieces))
+            self._steps += sum(search.n_steps for search in searches) - before
+        self._check()
+
+    @property
+    def _pace(self) -> float:
+        """Seconds per step on one thread: measured, or before that the usual ones."""
+        return self._seconds / self._steps if self._steps and self._seconds > LEAST_MEASURED else SECONDS_PER_STEP
 
     def narrow(self, workers: Workers) -> None:
         """Forbid parents that are in no undominated set: first pairs, then candidates of each node among those left."""
@@ -178,7 +199,7 @@ class Listing:
         if not self._searches or any(search.n_steps == 0 for search in open_ones):
             return np.inf
         steps = sum(search.n_steps * (1.0 / max(search.share, LEAST_SHARE) - 1.0) for search in open_ones)
-        return steps * SECONDS_PER_STEP / n_threads
+        return steps * self._pace / n_threads
 
     @property
     def n_found(self) -> int:
@@ -208,10 +229,9 @@ class Listing:
         if not self._searches:
             self.estimate(workers)
         while not all(search.over for search in self._searches):
+            # Those that are behind come first: a run that is stopped often would never reach the last ones.
             left = [search for search in self._searches if not search.over]
-            share = float(np.mean([search.share for search in self._searches]))
-            workers.each(PHASE, [partial(search.run, STEPS_PER_PIECE) for search in left], len(left), (share, share))
-            self._check()
+            self._advance(sorted(left, key=lambda search: search.n_steps), workers)
         if self._scoring is None:
             self._scoring = _Scoring(self._score, [search.members(self._score.n_nodes) for search in self._searches])
         workers.each("scores of parent sets", self._scoring.pieces, self._scoring.count, (1.0, 1.0))

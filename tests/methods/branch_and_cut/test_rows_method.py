@@ -131,6 +131,23 @@ def test_a_hopeless_listing_is_given_up_at_the_first_look(monkeypatch, needed, n
     assert len(calls) == n_calls
 
 
+def test_a_listing_that_is_later_than_expected_leaves_a_bound(monkeypatch):
+    """Beyond its share of the time, the bound by pairs comes first."""
+    now = [0.0]
+
+    def run(self, workers):
+        now[0] += workers.deadline.time_limit
+        raise Stopped
+
+    monkeypatch.setattr(Listing, "run", run)
+    monkeypatch.setattr(Listing, "seconds_left", lambda self, n_threads: 0.1)
+    problem = problem_of(gaussian_table(1, 8))
+    result = solve_branch_and_cut(problem, deadline=Deadline(30.0, lambda: now[0]), progress=NoProgress())
+    assert result.notes == ("stopped before all parent sets were listed",)
+    assert result.certificate.source == "pairs"
+    assert solve_exact(problem, **quiet()).score <= result.bound < likelihood_bound(problem)
+
+
 @pytest.mark.parametrize(
     ("found", "said"),
     [

@@ -98,6 +98,7 @@ NEARLY_SHARE = 0.5  # the listing goes on if it is expected to take at most this
 UNPRICED_SHARE = 0.6  # the share of the time limit for the listing where sets cannot be priced
 LISTING_TIME = 600.0  # seconds; a longer time limit counts as this much for these shares
 LEAST_LISTING = 5.0  # seconds that the listing has in any case
+PAIRS_SHARE = 0.1  # of the time left, for the bound by pairs before a listing goes on beyond its share
 SUFFIX_SHARE = 0.4  # of the time left, for the search from the end of blocks, whose steps take longer
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=5, pairs=6
@@ -225,6 +226,7 @@ class _Run:
         if self._columns is not None and not self._columns.is_same and self._columns.n_columns > MOST_COLUMNS:
             self._columns = None
         self._narrowed = problem.knowledge  # without parents that are in no undominated set
+        self._dag: Dag | None = None  # the DAG to start from
         self._listed: Families | TooMany | None = None
         self._root: PricedRoot | None = None
         self._pairs: PairBound | None = None
@@ -242,7 +244,7 @@ class _Run:
         """Run from the start, or from a checkpoint if there is one to resume."""
         path = resumed_path(self._options.checkpoint, self._options.resume)
         saved = None if path is None else self._resume(load_saved(path, self._identity, self._problem))
-        dag = self._search_orders() if saved is None else saved.dag
+        dag = self._dag = self._search_orders() if saved is None else saved.dag
         rows: list[Row] = []
         with Workers(self._deadline, self._progress, self._options.n_jobs) as workers:
             if saved is not None and saved.tree is not None:
@@ -410,6 +412,17 @@ class _Run:
             if (is_slow and self.is_priced) or (needed > NEARLY_SHARE * left and self._deadline.elapsed() >= until):
                 self._unlisted = listing
                 raise TooMany(listing.n_found, listing.n_likely)
+            if self._deadline.elapsed() >= until and self._pairs is None and self._dag is not None:
+                pairs = self._pair_bound(self._dag, workers)  # the listing may be later than expected
+                if pairs is not None:
+                    pairs.run(self._deadline.within(PAIRS_SHARE * left))
+
+    def _pair_bound(self, dag: Dag, workers: Workers) -> PairBound | None:
+        """Return the bound by pairs, which is begun if there is none yet; None if the score has none."""
+        if self._pairs is None and self._form is not None and self._form.has_one_matrix and self._form.is_searchable:
+            tell = partial(self._tell, self._problem.score.total(dag), n_nodes=0, n_cuts=0, n_left=0)
+            self._pairs = PairBound(self._problem.score, dag, workers, tell)
+        return self._pairs
 
     def search_from_end(self, dag: Dag, workers: Workers, state: SuffixState | None) -> SuffixSearch | None:
         """Return what the search from the end of the order finds; None where it does not apply."""
@@ -437,12 +450,11 @@ class _Run:
         value = self._problem.score.total(dag)
         tolerance = RULES.tolerance * max(abs(value), 1.0)
         parts: list[Part] = []
-        if self._form is not None and self._form.has_one_matrix and self._form.is_searchable:
-            tell = partial(self._tell, value, n_nodes=0, n_cuts=0, n_left=0)
-            self._pairs = PairBound(self._problem.score, dag, workers, tell)
+        pairs = self._pair_bound(dag, workers)
+        if pairs is not None:
             if state is not None and state.pairs is not None:
-                self._pairs.go_on(state.pairs)
-            parts.append(PairTurns(self._pairs))
+                pairs.go_on(state.pairs)
+            parts.append(PairTurns(pairs))
         if state is not None and state.is_listed:
             self._unlisted = Listing(self._problem.score, self._problem.knowledge, self.max_sets)
         listing = None if self._unlisted is None else ListingTurns(self._unlisted, NEARLY_SHARE, workers)
