@@ -16,6 +16,10 @@ of LUCAS, import included, this tree and those of ``--tree`` in turn: wall and C
 ``python -m benchmarks.cold_start --compile``: CPU seconds of compiling for methods that need kernels, and how many were
 compiled in how many versions. ``--large`` adds larger cases, ``--case NAME`` takes one, ``--kernels`` lists the
 kernels.
+
+``python -m benchmarks.cold_start --install FROM``: seconds from ``git clone`` of the repository FROM, or from ``pip
+install`` of the wheel FROM, to the first graph, in a new environment without stored kernels. Packages that dagopt needs
+are taken from where pip finds them; nothing that pip keeps is used.
 """
 
 from __future__ import annotations
@@ -51,6 +55,12 @@ class Watch(event.Listener):
         if stack:
             stack[-1][1] += spent
 event.register("numba:compile", Watch())
+"""
+
+FIRST_GRAPH = """
+import dagopt
+data = dagopt.datasets.load("alarm", n_samples=2000, random_state=0)[0]
+dagopt.learn(data, time_limit=10, progress=False)
 """
 
 RUN = """
@@ -240,6 +250,30 @@ def compilation(wanted: dict[str, tuple[int, str, str, float]], kernels: bool) -
                 print(f"      {seconds:6.2f} s  {times} x  {kernel}")
 
 
+def installed(source: str) -> None:
+    """Print the seconds of each step from a clone or a wheel to the first graph, and of the second one."""
+    print("| step | s |\n|---|---:|", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        python, clone = str(folder / "env" / "bin" / "python"), str(folder / "clone")
+        steps: dict[str, list[str]] = {}
+        if not source.endswith(".whl"):
+            steps["git clone"] = ["git", "clone", "--quiet", source, clone]
+        steps["new environment"] = [sys.executable, "-m", "venv", str(folder / "env")]
+        wanted = str(Path(source).resolve()) if source.endswith(".whl") else clone
+        steps["pip install"] = [python, "-m", "pip", "install", "--quiet", "--no-cache-dir", wanted]
+        steps["first graph, ALARM"] = steps["second graph"] = [python, "-c", FIRST_GRAPH]
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        environment |= {"XDG_CACHE_HOME": str(folder / "cache"), "NUMBA_CACHE_DIR": str(folder / "cache")}
+        begun = time.perf_counter()
+        for step, words in steps.items():
+            since = time.perf_counter()
+            subprocess.run(words, check=True, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+            print(f"| {step} | {time.perf_counter() - since:.1f} |", flush=True)
+            if step.startswith("first"):
+                print(f"| all until the first graph | {time.perf_counter() - begun:.1f} |", flush=True)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -253,7 +287,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--case", choices=[*CASES, *LARGE])
+    parser.add_argument("--install", metavar="FROM", help="a repository or a wheel")
     asked = parser.parse_args()
+    if asked.install:
+        installed(asked.install)
+        return
     if asked.compile or asked.case:
         everything = CASES | LARGE
         wanted = {asked.case: everything[asked.case]} if asked.case else everything if asked.large else CASES

@@ -19,6 +19,7 @@ from typing import Any
 import pandas as pd
 
 import dagopt
+from dagopt import pace
 from dagopt.progress import NoProgress, WholeRun, whole_run
 
 ROWS = 2000
@@ -87,6 +88,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.cpu:  # the clock of the bar too
         whole_run.time = SimpleNamespace(perf_counter=time.process_time)  # type: ignore[assignment]
+        pace.time = SimpleNamespace(perf_counter=time.thread_time)  # type: ignore[assignment]
     begun, errors = time.perf_counter(), []
     print("| call | table | columns | options | predicted s | real s | factor |")
     print("|---|---|---:|---|---:|---:|---:|")

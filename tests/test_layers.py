@@ -14,7 +14,7 @@ from benchmarks.rooms import PACKAGE, imports_of, room_of, sources, target
 # rows above its own. The rooms of a row do not know each other. "dagopt" is the front, dagopt/__init__.py.
 LAYERS = [
     ["errors", "arrays", "by_name", "spreadsheets"],
-    ["bits", "memory", "deadline"],
+    ["bits", "memory", "deadline", "pace"],
     ["files", "options"],
     ["schema"],
     ["kernels"],

@@ -415,7 +415,7 @@ def is_exact(problem: Problem, method: str, memory_limit: int | float | str | No
     estimate = estimate_order_sums(problem, limit, workers.count)
     if estimate.fits:
         workers.progress.note(f"edge probabilities by sums over all orders: {estimate}")
-        expect(workers.progress, {"": estimate.seconds})
+        expect(workers.progress, estimate.phases)
     return estimate.fits
 
 

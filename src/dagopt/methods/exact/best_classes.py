@@ -87,7 +87,7 @@ def solve_best_classes(problem: Problem, n_best: int, workers: Workers, memory_l
         )
     note = f"the {n_best} best {_kind(problem)[1]}: {estimate}"
     workers.progress.note(note)
-    expect(workers.progress, {"": estimate.seconds})
+    expect(workers.progress, estimate.phases)
     try:
         with workers:
             members = BestClasses(problem, int(n_best), workers).run()
@@ -114,7 +114,7 @@ def estimate_best_classes(problem: Problem, n_best: int, memory_limit: int, core
     n_bytes = (16 + 8 * tables << n) + (k * 33 << n) + (n * sets * 4 << (n - 1)) + cores * (sets * 8 << (n - 1))
     work = SECONDS_PER_CLASS * k * 2.0**n + SECONDS_PER_MERGE * sets * n * (n - 1) * 2.0 ** (n - 2)
     work += 2.0**n * problem.score.seconds_per_potential * tables
-    return Estimate("classes", n_bytes, work / cores, n_bytes <= memory_limit and n <= MOST_NODES)
+    return Estimate("classes", n_bytes, work / cores, n_bytes <= memory_limit and n <= MOST_NODES, cores=cores)
 
 
 class BestClasses:

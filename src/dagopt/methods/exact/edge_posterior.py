@@ -56,7 +56,7 @@ def estimate_order_sums(problem: Problem, memory_limit: int, cores: int) -> Esti
     n_bytes = order_sums_bytes(n, tables)
     counting = tables * 2.0**n * problem.score.seconds_per_potential
     seconds = (SECONDS_PER_ENTRY * n * 2.0 ** (n - 1) + counting) / cores
-    return Estimate("sums", n_bytes, seconds, n_bytes <= memory_limit)
+    return Estimate("sums", n_bytes, seconds, n_bytes <= memory_limit, cores=cores)
 
 
 def order_sums_bytes(n: int, tables: int = 1) -> int:

@@ -17,6 +17,7 @@ from dagopt.methods.exact.subset_dp import (
     plans_subset_dp,
     potential_tables,
 )
+from dagopt.pace import machine_pace
 from dagopt.problem import Problem
 from dagopt.workers import Workers
 
@@ -27,6 +28,7 @@ MOST_POOL_SETS = 3_000_000  # with at most this many sets to score, candidates a
 BYTES_PER_SET = 60  # of a listed set
 SLOWER_WITH_KNOWLEDGE = 1.5  # the recursion if some sets are not allowed; 1.0 to 1.9 times with 16 to 20 columns
 
+ANSWER_SECONDS = 0.005  # from the best DAG to the result, on the machine of the constants; CPU time, median of 55 runs
 BEYOND_ALL = 10**15  # bytes; larger numbers are not shown in full
 MOST_ESTIMATED = 60  # columns; with more, the estimate is the one for this many
 
@@ -42,13 +44,15 @@ class Estimate:
     n_bytes : int
         Memory.
     seconds : float
-        Rough time on this machine.
+        Rough time on the machine of the constants, by which methods are chosen.
     fits : bool
         Whether the memory suffices.
     tables : Plan or None
         How the tables are cut, if tables are used and fit.
     potential_seconds : float
         The time to fill the tables of potentials, which ``seconds`` includes.
+    cores : int
+        How many threads work.
     """
 
     way: str
@@ -57,19 +61,28 @@ class Estimate:
     fits: bool
     tables: Plan | None = None
     potential_seconds: float = 0.0
+    cores: int = 1
+
+    @property
+    def seconds_here(self) -> float:
+        """Rough time on this machine."""
+        return self.seconds * machine_pace(self.cores)
 
     @property
     def phases(self) -> dict[str, float]:
-        """The seconds of each phase, as far as they are known apart."""
+        """The seconds of each phase on this machine, as far as they are known apart."""
+        answer = ANSWER_SECONDS * machine_pace(self.cores)
         if self.tables is None:
-            return {"": self.seconds}
-        return {POTENTIALS: self.potential_seconds, RECURSION: self.seconds - self.potential_seconds}
+            return {"": self.seconds_here + answer}
+        filling = self.potential_seconds * machine_pace(self.cores)
+        return {POTENTIALS: filling, RECURSION: self.seconds_here - filling, "answer": answer}
 
     def __str__(self) -> str:
         if self.n_bytes > BEYOND_ALL:
             return f"more than {readable(BEYOND_ALL)}"
-        seconds = f"{self.seconds:.1f} s" if self.seconds < 600 else f"{self.seconds / 3600:.1f} h"
-        return f"about {readable(self.n_bytes)} and {seconds if self.seconds >= 0.05 else 'less than 0.1 s'}"
+        seconds = self.seconds_here
+        told = f"{seconds:.1f} s" if seconds < 600 else f"{seconds / 3600:.1f} h"
+        return f"about {readable(self.n_bytes)} and {told if seconds >= 0.05 else 'less than 0.1 s'}"
 
 
 def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
@@ -85,11 +98,13 @@ def estimate_exact(problem: Problem, memory_limit: int, cores: int) -> Estimate:
         pooled_bytes,
         pool_seconds(n, cores) + listing_seconds(problem, sets, cores),
         pooled_bytes <= memory_limit and sets <= MOST_POOL_SETS,
+        cores=cores,
     )
     smallest = plans_subset_dp(n, cores, tables)[-1] if table is None else table
     slower = 1.0 if problem.knowledge.is_free else SLOWER_WITH_KNOWLEDGE
     filling = tables * 2.0**n * score.seconds_per_potential / cores
-    tabled = Estimate("table", smallest.n_bytes, smallest.seconds * slower + filling, table is not None, table, filling)
+    seconds, fits = smallest.seconds * slower + filling, table is not None
+    tabled = Estimate("table", smallest.n_bytes, seconds, fits, table, filling, cores)
     return min(pooled, tabled, key=lambda way: (not way.fits, way.seconds))
 
 
