@@ -4,6 +4,7 @@ python -m benchmarks.growth [--columns 25 50 100 200 300] [--degrees 0.5 2] [--s
 python -m benchmarks.growth --jobs 8 --results after.jsonl         eight runs at the same time
 python -m benchmarks.growth --tree ../other --results before.jsonl the same with the package of another checkout
 python -m benchmarks.growth --show before.jsonl after.jsonl        both beside each other
+python -m benchmarks.growth --cpu --threads 1                      limits of CPU seconds, for a busy machine
 python -m benchmarks.growth --unseen [--limit 60] [--jobs 8]       shares proven of draws that nothing was chosen on
 
 ``auto`` with a time limit on simulated Gaussian tables with 5,000 rows, sparse and dense, each in a process of its own.
@@ -22,6 +23,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -34,28 +36,32 @@ FIRST_UNSEEN, N_UNSEEN = 100, 20  # seeds that no setting was chosen on, and mus
 KEYS = ("columns", "degree", "seed", "limit", "threads", "score")
 
 
-def run(columns: int, degree: float, seed: int, limit: float, threads: int, score: str) -> dict[str, Any]:
-    """Return the figures of one run in this process."""
+def run(columns: int, degree: float, seed: int, limit: float, threads: int, score: str, cpu: bool) -> dict[str, Any]:
+    """Return the figures of one run in this process; with ``cpu`` the limit is one of CPU seconds."""
     import time
 
     import numpy as np
 
     import dagopt
+    from benchmarks.jobs import counting
 
     for size in (8, 30):  # what a process loads at its first runs
         dagopt.learn(dagopt.simulate(size, 200, 1.0, 0).data, score=score, time_limit=5, progress=False)
     data = dagopt.simulate(columns, N_ROWS, degree, seed).data
-    begin, cpu = time.perf_counter(), time.process_time()
-    result = dagopt.learn(data, score=score, time_limit=limit, n_jobs=threads, progress=False)
+    begin, begin_cpu = time.perf_counter(), time.process_time()
+    with counting(time.process_time) if cpu else nullcontext():
+        result = dagopt.learn(data, score=score, time_limit=limit, n_jobs=threads, progress=False)
+    seconds, used = time.perf_counter() - begin, time.process_time() - begin_cpu
     empty = dagopt.score(data, np.zeros((columns, columns), dtype=np.int8), score=score)
     trace = result.trace[result.trace["bound"].notna()] if "bound" in result.trace else result.trace[:0]
     falls = trace[trace["bound"].diff().fillna(-1.0) < 0.0]
     return {
         "columns": columns, "degree": degree, "seed": seed, "limit": limit, "threads": threads, "score": score,
+        "clock": "cpu" if cpu else "wall",
         "status": result.status, "value": result.score, "gap": result.gap,
         "share": None if result.gap is None else result.gap / max(result.score - empty, 1e-12),
         "last_fall": float(falls["seconds"].max()) if len(falls) else None,
-        "seconds": time.perf_counter() - begin, "cpu": time.process_time() - cpu, "notes": list(result.notes),
+        "seconds": used if cpu else seconds, "cpu": used, "notes": list(result.notes),
     }  # fmt: skip
 
 
@@ -72,7 +78,7 @@ def run_in(tree: Path, task: Sequence[object]) -> dict[str, Any] | str:
 
 def key_of(line: dict[str, Any]) -> tuple[Any, ...]:
     """Return which run a line is of."""
-    return tuple(line[key] for key in KEYS)
+    return (*(line[key] for key in KEYS), line.get("clock") == "cpu")
 
 
 def show(paths: Sequence[Path]) -> str:
@@ -133,12 +139,16 @@ def main() -> None:
     parser.add_argument("--unseen", action="store_true", help="draws that no setting was chosen on")
     parser.add_argument("--results", type=Path)
     parser.add_argument("--show", type=Path, nargs="+", metavar="FILE")
-    parser.add_argument("--here", nargs=6, help=argparse.SUPPRESS)
+    parser.add_argument("--cpu", action="store_true", help="limits of CPU seconds; for one thread")
+    parser.add_argument("--here", nargs=7, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.here:
-        columns, degree, seed, limit, threads, score = given.here
-        print(json.dumps(run(int(columns), float(degree), int(seed), float(limit), int(threads), score)))
+        columns, degree, seed, limit, threads, score, cpu = given.here
+        task = (int(columns), float(degree), int(seed), float(limit), int(threads), score, cpu == "True")
+        print(json.dumps(run(*task)))
         return
+    if given.cpu and given.threads != 1:
+        parser.error("--cpu counts the time of all threads together; give --threads 1")
     given.seeds = given.seeds or (N_UNSEEN if given.unseen else 2)
     given.results = given.results or Path("unseen.jsonl" if given.unseen else "growth.jsonl")
     if given.show is None:
@@ -148,7 +158,7 @@ def main() -> None:
         if given.unseen:
             seeds = range(FIRST_UNSEEN, FIRST_UNSEEN + min(given.seeds, N_UNSEEN))
             cells = ((*cell, seed) for seed in seeds for cell in UNSEEN_CELLS)
-        tasks = [(*cell, given.limit, given.threads, given.score) for cell in cells]
+        tasks = [(*cell, given.limit, given.threads, given.score, given.cpu) for cell in cells]
         with ThreadPoolExecutor(given.jobs) as jobs:
             for one in as_completed([jobs.submit(run_in, given.tree, task) for task in tasks if task not in done]):
                 line = one.result()

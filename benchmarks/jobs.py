@@ -1,9 +1,10 @@
-"""Runs of a benchmark, several at the same time."""
+"""Runs of a benchmark, several at the same time, and the clock of their limits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import TypeVar
 
@@ -19,3 +20,17 @@ def answers(run: Callable[[Task], Line], tasks: Sequence[Task], jobs: int) -> It
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         for future in as_completed([pool.submit(run, task) for task in tasks]):
             yield future.result()
+
+
+@contextmanager
+def counting(clock: Callable[[], float]) -> Iterator[None]:
+    """Let this clock measure the time limits of ``learn``."""
+    from dagopt import learning  # of the checkout that is run
+    from dagopt.deadline import Deadline
+
+    before = learning.Deadline
+    learning.__dict__["Deadline"] = lambda seconds=None: Deadline(seconds, clock)
+    try:
+        yield
+    finally:
+        learning.__dict__["Deadline"] = before

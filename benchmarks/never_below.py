@@ -21,8 +21,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,10 +29,8 @@ import numpy as np
 import pandas as pd
 
 import dagopt
-from benchmarks.jobs import answers
-from dagopt.deadline import Deadline
+from benchmarks.jobs import answers, counting
 from dagopt.errors import InputError
-from dagopt.learning import learning
 
 OTHERS = ("order", "hc", "tabu", "cg-dca", "gobnilp", "branch-and-cut", "exact")
 NO_THREADS = ("hc", "tabu")
@@ -69,17 +66,6 @@ def problem(number: int, most_columns: int = 60) -> Posed:
         names = list(data.columns)
         options["constraints"] = dagopt.Constraints(tiers=[names[: n // 2], names[n // 2 :]])
     return Posed(data, options)
-
-
-@contextmanager
-def counting(clock: Callable[[], float]) -> Iterator[None]:
-    """Let this clock measure the time limits of ``learn``."""
-    before = learning.Deadline
-    learning.__dict__["Deadline"] = lambda seconds=None: Deadline(seconds, clock)
-    try:
-        yield
-    finally:
-        learning.__dict__["Deadline"] = before
 
 
 def compare(

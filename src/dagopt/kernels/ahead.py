@@ -44,6 +44,7 @@ _clocks: list[tuple[int, Deadline]] = []  # of what runs in time, with its threa
 _runners: set[int] = set()  # threads that began a run, which have a clock of their own or none
 _expected = [""]  # the run that is under way
 _begun: dict[str, tuple[Warming, dict[str, int]]] = {}  # by run, with the places in the list by key
+_stored: set[tuple[str, str]] = set()  # runs all of whose kernels were found stored, with the folder of the store
 _of_others: list[object] = []  # in a copy of a process, what that process began: kept, so that nothing closes its pipes
 NICE = 5  # of the processes: a run that computes goes first
 INNER = "DAGOPT_COMPILES"  # set in the environment of the processes, which begin none themselves
@@ -82,13 +83,18 @@ def expect(run: str) -> None:
 
 
 def is_cold() -> bool:
-    """Say whether kernels that the run will call are not stored, and if so, begin to compile them."""
-    if store.UNCOMPILED:
+    """Say whether kernels that the run will call are not stored, and if so, begin to compile them.
+
+    Looking for all of them takes a tenth of a second, so a process looks until they are there, and not again.
+    """
+    run = (_expected[0], str(store.folder()))
+    if store.UNCOMPILED or run in _stored:
         return False
     if _warming() is None:
         from dagopt.kernels.warming import missing
 
         if not missing(_expected[0]):
+            _stored.add(run)
             return False
     begun = _warming(begin=True)
     return begun is not None and not begun[0].wait(begun[1].values(), 0.0)

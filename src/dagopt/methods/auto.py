@@ -17,7 +17,8 @@ The rules, in this order; "the time" is ``PATIENCE`` seconds, or the time limit 
 5. order search alone, if neither DCA nor a list of discrete parent sets works for the score: BGe, and your own
    scores.
 
-With a time limit, a long run of method 1 begins with a short order search. Methods 2 to 5 begin with an order search
+With a time limit, a long run of method 1 begins with an order search, which has what exact is sure not to need, or,
+where that is little, goes on until it has settled. Methods 2 to 5 begin with an order search
 without a limit on parents, and the answer is the best DAG of both (``portfolio.py``). They end after the time limit or
 else ``PATIENCE`` seconds. With a time limit, searches go on while the gap is open.
 """
@@ -64,7 +65,7 @@ MOST_RECURSION_NODES = 18  # for a given pool; here the recursion takes millisec
 SAFETY = 3.0  # estimates of time are rough
 LONG_EXACT, LONG_SHARE = 0.5, 0.1  # seconds, or a share of the limit, of exact from which a search is worth its time
 EXACT_SAFETY = 4.0  # the search leaves exact this many times what it is expected to take, which is rough,
-SEARCH_SHARE = 0.05  # but has this share of the time limit in any case
+SEARCH_SHARE = 0.3  # but if that is less than this share of the time limit, it goes on until it has settled
 LONG_RECURSION = 3.0  # seconds that the exact method is expected to take from which a listing is tried first
 RECURSION_SAFETY = 2.0  # INSURANCE, 27 columns: 35 s on two cores where 18 were expected
 LISTED_SHARE = 0.4  # of the time, at most, for the listing if the exact method follows
@@ -110,11 +111,14 @@ def _search_and_recur(
     found: Answer | None = None
     limit, expected = deadline.time_limit, plan.estimate.seconds
     if math.isfinite(limit) and expected > min(LONG_EXACT, LONG_SHARE * limit) and options.n_best == 1:
-        clock = deadline.within(max(deadline.remaining() - EXACT_SAFETY * expected, SEARCH_SHARE * limit))
+        left = deadline.remaining() - EXACT_SAFETY * expected
+        clock = deadline.within(left if left >= SEARCH_SHARE * limit else deadline.remaining())
         shared = {"random_state": options.random_state, "n_jobs": options.n_jobs, "start": options.start}
         found = _method("order")(problem, deadline=clock, progress=progress, **shared)
     if found is not None and not ahead.ready(deadline):
         return found.noted(ahead.LATE)
+    if found is not None and deadline.reason is not None:
+        return replace(found, status=deadline.reason).noted("the search took all of the time, so nothing was proven")
     try:
         with ahead.in_time(deadline):
             answer = run_exact(problem, plan, options.n_best, None if found is None else found.adjacency)

@@ -95,10 +95,11 @@ class Portfolio:
         generate : callable, optional
             Column generation, called as the prover is, if it suits the problem.
         """
-        is_cold = goes_on and ahead.is_cold()  # with a time limit; else compiling does not count
-        first = self._clock.within(max(FIRST_SHARE * self._clock.remaining(), FIRST_SECONDS))
-        if is_cold:  # the search, which waits for its kernels, has all of the time: the prover's come after them
-            first = self._clock.within(self._clock.remaining())
+        left = self._clock.remaining()
+        first = self._clock.within(max(FIRST_SHARE * left, FIRST_SECONDS))
+        # Without a time limit compiling does not count, and with a short one the search has all of the time anyway.
+        if goes_on and left > FIRST_SECONDS and ahead.is_cold():  # the prover's kernels come after the search's
+            first = self._clock.within(left)
         seed = self._shared["random_state"]
         found = self._search(first, seed)
         clock, generated = self._clock, False
