@@ -1,27 +1,28 @@
 """Sampled edge probabilities: against the exact ones, and how soon two runs agree, beside sumu (Gadget).
 
     python -m benchmarks.sampled_posterior [--exact 15 18 20] [--large 50 100] [--rows 1000] [--degree 1.0]
-                                           [--kinds gaussian discrete] [--seconds 30] [--sumu]
+                                           [--kinds gaussian discrete] [--seconds 30] [--sumu PYTHON]
 
 Random networks; BGe for Gaussian and BDeu for discrete data, the fair prior. ``--exact``: the largest error of an edge
 in one run of at most ``--seconds``. ``--large``: the largest difference of an edge between two runs with different
-seeds, after a quarter, a half and all of ``--seconds``; with ``--sumu`` the same for sumu's partition MCMC with as many
-iterations as fit (``pip install sumu``; candidates by its ``greedy-lite``, K = 12, d = 2, and its own prior, which is
-another one). Seconds are wall-clock.
+seeds, after a quarter, a half and all of ``--seconds``; with ``--sumu`` the same for sumu's partition MCMC, with as
+many steps as fit, in its own environment (``python -m venv E && E/bin/pip install sumu``, then ``--sumu E/bin/python``;
+it wants a compiler). sumu has candidates by its ``greedy-lite``, K = 12, d = 2, and its own prior, which is another
+one. Seconds are wall-clock.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
+import subprocess
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
 import dagopt
 from dagopt.data.table import as_table
 from dagopt.networks.simulate import random_discrete_network, random_gaussian_network
-
-K, D = 12, 2  # candidates of sumu, and the largest parent set outside them
 
 
 def table_of(kind: str, nodes: int, degree: float, rows: int, seed: int):
@@ -59,35 +60,16 @@ def own_runs(table, seconds: float) -> tuple[float, str]:
     return float(np.mean([one.seconds for one in runs])), told
 
 
-def sumu_edges(table, kind: str, seconds: float, seed: int) -> tuple[np.ndarray, float]:
-    """Return the edge probabilities of one run of sumu, and its seconds."""
-    import sumu
-
-    np.random.seed(seed)  # noqa: NPY002 (sumu draws from numpy's global state)
-    start = time.perf_counter()
+def sumu_edges(table, kind: str, seconds: float, seed: int, python: str) -> tuple[np.ndarray, float, str]:
+    """Return the edge probabilities of one run of sumu, its seconds, and what of them was before the first step."""
     discrete = kind == "discrete"
     values = np.ascontiguousarray(np.repeat(table.codes, table.weights, axis=1).T) if discrete else table.values
-    gadget = sumu.Gadget(
-        data=sumu.Data(values.astype(np.int32) if discrete else values, discrete=discrete),
-        scoref="bdeu" if discrete else "bge", ess=1.0, max_id=-1, K=K, d=D, cp_algo="greedy-lite", cp_path=None,
-        mc3_chains=4, burn_in=0, iterations=0, thinning=1, tolerance=2**-32,
-    )  # fmt: skip
-    gadget._find_candidate_parents()
-    gadget._precompute_scores_for_all_candidate_psets()
-    gadget._precompute_candidate_restricted_scoring()
-    gadget._precompute_candidate_complement_scoring()
-    gadget._init_mcmc()
-    met = []
-    while time.perf_counter() - start < 0.9 * seconds or len(met) < 40:
-        for _ in range(100):
-            at = gadget.mcmc.sample()
-        met.append(at[0])
-    gadget.Rs = met[len(met) // 4 :]
-    edges = np.zeros((gadget.n, gadget.n))
-    for dag in gadget._sample_dags()[0]:
-        for node, *parents in dag:  # (node,) without parents, else (node, parents)
-            edges[[int(j) for part in parents for j in np.atleast_1d(np.array(list(part)))], node] += 1
-    return edges / len(gadget.Rs), time.perf_counter() - start
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = (str(Path(folder) / name) for name in ("data.npy", "edges.npy"))
+        np.save(source, values.astype(np.int32) if discrete else values)
+        child = [python, "-P", str(Path(__file__).with_name("sumu_child.py")), source, target, str(seconds), str(seed)]
+        told = subprocess.run(child, check=True, capture_output=True, text=True).stdout.split()
+        return np.load(target), float(told[0]), f"{told[1]} s before the first step, {told[2]} steps"
 
 
 def main() -> None:
@@ -98,7 +80,7 @@ def main() -> None:
     parser.add_argument("--degree", type=float, default=1.0)
     parser.add_argument("--kinds", nargs="+", default=["gaussian", "discrete"])
     parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--sumu", action="store_true")
+    parser.add_argument("--sumu", metavar="PYTHON", help="the Python of an environment that has sumu")
     asked = parser.parse_args()
     if asked.exact:
         print("| data | columns | exact, s | sampled, s | largest error | R-hat | left out |\n" + "|---" * 7 + "|")
@@ -114,10 +96,10 @@ def main() -> None:
                 seconds, told = own_runs(table, share * asked.seconds)
                 print(f"| {kind} | {nodes} | dagopt | {seconds:.1f} | {told} |", flush=True)
                 if asked.sumu:
-                    runs = [sumu_edges(table, kind, share * asked.seconds, seed) for seed in (0, 1)]
+                    runs = [sumu_edges(table, kind, share * asked.seconds, seed, asked.sumu) for seed in (0, 1)]
                     apart = np.abs(runs[0][0] - runs[1][0]).max()
                     took = np.mean([one[1] for one in runs])
-                    print(f"| {kind} | {nodes} | sumu | {took:.1f} | {apart:.3f} |", flush=True)
+                    print(f"| {kind} | {nodes} | sumu | {took:.1f} | {apart:.3f}; {runs[0][2]} |", flush=True)
 
 
 if __name__ == "__main__":

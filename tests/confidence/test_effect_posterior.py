@@ -61,7 +61,8 @@ def test_the_mean_is_that_over_all_dags(problem, prior):
         if mask >> 1 & 1:
             zero += share
         elif share > 1e-12:
-            mean += share * estimate(problem.table, 0, 1, tuple(members(mask)), 0.95)["effect"].to_numpy()
+            rows = estimate(problem.table, 0, 1, tuple(members(mask)), 0.95)
+            mean += share * np.array([row["effect"] for row in rows])
     np.testing.assert_allclose(found.summaries["mean"], mean, atol=1e-5)
     np.testing.assert_allclose(found.summaries["zero"], zero, atol=1e-5)
     assert found.covered == pytest.approx(1, abs=1e-5)
@@ -85,15 +86,16 @@ def parts(weights, means, spreads):
 
 @pytest.mark.parametrize("weights", [[0.5, 0.3, 0.2], [0.1, 0.05, 0.85], [0.1, 0.899, 0.001]])
 def test_the_interval_is_that_of_drawn_values(weights):
-    """Quantiles of two normals and a point are those of many draws: of all, and of those with an effect."""
+    """The hull of quantiles of many draws: of all, of those with an effect, of each part that is likely."""
     rng = np.random.default_rng(0)
     means, spreads = np.array([1.0, -0.4, 0.0]), np.array([0.2, 0.1, 0.0])
     found = _mixed(parts(weights, means, spreads), 0.95)
     which = rng.choice(3, p=weights, size=1_000_000)
     drawn = means[which] + spreads[which] * rng.normal(size=which.size)
-    lower, upper = (np.quantile(own, [0.025, 0.975]) for own in (drawn, drawn[which < 2]))
-    assert found["lower"] == pytest.approx(min(lower[0], upper[0]), abs=0.01)
-    assert found["upper"] == pytest.approx(max(lower[1], upper[1]), abs=0.01)
+    likely = [drawn[which == k] for k in range(3) if weights[k] > 0.01]
+    ends = [np.quantile(own, [0.025, 0.975]) for own in (drawn, drawn[which < 2], *likely)]
+    assert found["lower"] == pytest.approx(min(lower for lower, _ in ends), abs=0.01)
+    assert found["upper"] == pytest.approx(max(upper for _, upper in ends), abs=0.01)
     assert found["positive"] == pytest.approx((drawn > 0).mean(), abs=0.002)
     assert found["zero"] == pytest.approx(weights[2])
 
@@ -124,7 +126,16 @@ def test_levels_and_the_command(tmp_path, capsys, monkeypatch):
     assert json.loads(capsys.readouterr().out)["summaries"] == expected.to_dict()["summaries"]
     assert run(["effect", "levels.csv", "X0", "X1", "--posterior", "--score", "bdeu", "--quiet"]) == 0
     assert "averaged over all DAGs" in capsys.readouterr().out
-    assert run(["effect", "levels.csv", "X0", "X1", "--posterior", "--within", "3"]) == 2
+    both = ["effect", "levels.csv", "X0", "X1", "--posterior", "--within", "3", "--score", "bdeu", "--quiet"]
+    assert run([*both, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["posterior"]["summaries"] == expected.to_dict()["summaries"]
+    assert told["effect"]["ranges"] == result.effect("X0", "X1", within=3.0).to_dict()["ranges"]
+    assert run(both) == 0
+    told = capsys.readouterr().out
+    assert "proven complete" in told
+    assert "averaged over all DAGs" in told
+    assert run(["effect", "levels.csv", "X0", "X1", "--posterior", "--graph", "a.dot"]) == 2
 
 
 def test_what_is_refused():

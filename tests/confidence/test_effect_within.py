@@ -23,15 +23,19 @@ def test_the_effects_are_those_of_all_dags(problem, within, pair):
     """One row for each parent set of the cause in a DAG within the limit, with its loss, and the hull of them."""
     n = problem.n_nodes
     x, y = [(a, b) for a in range(n) for b in range(n) if a != b][pair % (n * (n - 1))]
-    scores, parents = totals(problem.score, problem.knowledge), parent_sets(n)
-    inside = scores >= scores.max() - within
+    parents = parent_sets(n)
     found = learned(problem).effect(problem.names[x], problem.names[y], within=within)
     frames, losses = {}, {}
-    for mask in np.unique(parents[inside, x]).tolist():
-        own = tuple(members(mask))
-        spelled = "{" + ", ".join(problem.names[i] for i in own) + "}"
-        losses[spelled] = scores.max() - scores[parents[:, x] == mask].max()
-        frames[spelled] = None if y in own else estimate(problem.table, x, y, own, 0.95)
+    for score in (problem.score, problem.score.at_half_cost()):
+        if score is None:
+            continue
+        scores = totals(score, problem.knowledge)
+        inside = scores >= scores.max() - within
+        for mask in np.unique(parents[inside, x]).tolist():
+            own = tuple(members(mask))
+            spelled = "{" + ", ".join(problem.names[i] for i in own) + "}"
+            losses.setdefault(spelled, scores.max() - scores[parents[:, x] == mask].max())
+            frames[spelled] = None if y in own else pd.DataFrame(estimate(problem.table, x, y, own, 0.95))
     assert set(found.table["parents"]) == set(frames)
     for spelled, rows in found.table.groupby("parents"):
         assert rows["loss"].to_numpy() == pytest.approx(losses[spelled], abs=1e-7)
@@ -43,7 +47,8 @@ def test_the_effects_are_those_of_all_dags(problem, within, pair):
     assert whole["lower"].min() == pytest.approx(found.table["lower"].min())
     assert whole["upper"].max() == pytest.approx(found.table["upper"].max())
     assert ((whole["share"] > 0) & (whole["share"] <= 1)).all()
-    assert found.table["loss"].is_monotonic_increasing
+    by_score = found.table[found.table["price"] == "full"] if "price" in found.table else found.table
+    assert by_score["loss"].is_monotonic_increasing
 
 
 def test_mixed_tables_have_them_too():
@@ -57,6 +62,28 @@ def test_mixed_tables_have_them_too():
     effects = found.table.pivot(index="parents", columns="level", values="effect")
     np.testing.assert_allclose(effects.sum(axis=1), 0, atol=1e-9)
     assert len(result.effect("e", "a", within=3.0).ranges) == 1
+
+
+def test_half_the_price_keeps_a_weak_parent_in():
+    """A weak confounder costs two parameters more than it gains, and counts at half the price."""
+    rng = np.random.default_rng(5)
+    other, weak = rng.random((2, 4000)) < 0.5
+    cause = rng.random(4000) < 0.2 + 0.5 * other + 0.05 * weak
+    outcome = rng.random(4000) < 0.1 + 0.2 * cause + 0.6 * weak
+    frame = pd.DataFrame({"w": weak, "o": other, "x": cause, "y": outcome}).astype(int).astype(str)
+    known = dagopt.Constraints(tiers=[["w", "o"], ["x"], ["y"]])
+    result = dagopt.learn(frame, "exact", score="bic", kind="discrete", constraints=known, progress=False)
+    found, alone = result.effect("x", "y", within=1.0), result.effect("x", "y", within=1.0, half_price=False)
+    assert "{w, o}" in set(found.table["parents"][found.table["price"] == "half"])
+    assert "{w, o}" not in set(alone.table["parents"])
+    assert "price" not in alone.table
+    assert set(alone.table["parents"]) == set(found.table["parents"][found.table["price"] == "full"])
+    assert found.ranges["lower"].min() <= alone.ranges["lower"].min()
+    assert "at half the price only" in found.summary()
+    assert "half" not in alone.summary()
+    both = result.effect(("o", "x"), "y", within=1.0)
+    assert set(both.table["price"]) == {"full", "half"}
+    assert "price" not in result.effect(("o", "x"), "y", within=1.0, half_price=False).table
 
 
 def test_dependent_columns_leave_the_range_open():

@@ -116,27 +116,29 @@ def effect(
     """Estimate the total effect of one column on another, over all DAGs that the data cannot tell apart.
 
     **Examples:** `dagopt effect data.csv dose response`, `dagopt effect data.csv dose response --graph graph.dot`,
-    `dagopt effect data.csv dose response --tiers 'dose;response'`, `dagopt effect data.csv dose response --within 3`
+    `dagopt effect data.csv dose response --tiers 'dose;response'`,
+    `dagopt effect data.csv dose response --within 3 --posterior`
     """
     from dagopt.learning.learning import learn
     from dagopt.methods.registry import method_name
     from dagopt.networks.effects.effect import effect as effect_given
 
-    if (graph is not None) + (within is not None) + posterior > 1:
-        raise InputError("expected one of --graph, --within and --posterior but got several; leave the others out")
-    found: Effect | EffectPosterior
+    if graph is not None and (within is not None or posterior):
+        raise InputError("--graph is for one graph, --within and --posterior are for many; leave one of them out")
+    found: dict[str, Effect | EffectPosterior] = {}
     if graph is not None:
-        found = effect_given(data, graph, cause, outcome, level=level, **reading.to_dict())
+        found["effect"] = effect_given(data, graph, cause, outcome, level=level, **reading.to_dict())
     else:
         asked: dict[str, Any] = {**knowledge.known(), **scoring.to_dict(), **reading.to_dict()}
         result = learn(data, method_name(method), time_limit=time_limit, progress=not quiet, **asked)
+        if within is not None or not posterior:
+            clock = None if within is None else time_limit
+            found["effect"] = result.effect(cause, outcome, level=level, within=within, time_limit=clock)
         if posterior:
             running: dict[str, Any] = {"time_limit": time_limit, "progress": not quiet}
-            found = result.effect_posterior(cause, outcome, level=level, **running)
-        else:
-            clock = None if within is None else time_limit
-            found = result.effect(cause, outcome, level=level, within=within, time_limit=clock)
+            found["posterior"] = result.effect_posterior(cause, outcome, level=level, **running)
     if as_json:
-        print_json(found.to_dict())
+        told = {name: one.to_dict() for name, one in found.items()}
+        print_json(told if len(told) > 1 else next(iter(told.values())))
     else:
-        typer.echo(found.summary())
+        typer.echo("\n\n".join(one.summary() for one in found.values()))

@@ -443,6 +443,7 @@ class Result:
         level: float = 0.95,
         over: str = "class",
         within: float | None = None,
+        half_price: bool = True,
         time_limit: float | None = None,
     ) -> Effect:
         """Return the total effect of one column on another: how the outcome changes if the cause is set from outside.
@@ -461,6 +462,10 @@ class Result:
         within : float, optional
             Use every DAG within these points of the best instead, proven complete: by the recursion over all sets to
             about 25 columns, beyond by branch and cut. The hull of the intervals allows for the choice of the graph.
+        half_price : bool
+            For ``within`` and scores that charge for parameters, with discrete columns: whether every DAG that is
+            within these points if a parameter costs half counts too. A parent of a column with levels can cost so many
+            parameters that a weak one is in no DAG near the best although it acts.
         time_limit : float, optional
             Seconds, for ``within``.
 
@@ -499,7 +504,7 @@ class Result:
             near = by_name(
                 "confidence.effect_within", "effect_within" if isinstance(cause, str) else "joint_effect_within"
             )
-            certified: Effect = near(self, cause, outcome, within, level, time_limit)
+            certified: Effect = near(self, cause, outcome, within, level, time_limit, half_price)
             return certified
         if self._member is None:
             raise InputError(

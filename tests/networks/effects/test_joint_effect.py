@@ -96,7 +96,7 @@ def test_within_has_the_effects_of_every_listed_dag(kind):
     rows["c"] += 0.5 * rows["b"] - 0.4 * rows["a"]
     data = rows if kind == "continuous" else (rows > 0).replace({True: "yes", False: "no"}).astype(object)
     result = dagopt.learn(data, "exact", progress=False)
-    told = result.effect(("a", "b"), "c", within=2.0)
+    told = result.effect(("a", "b"), "c", within=2.0, half_price=False)
     keys = [name for name in ("of", "level", "to") if name in told.table]
     rivals = result.rivals(2.0, progress=False)
     lowest = {}

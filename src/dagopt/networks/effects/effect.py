@@ -22,12 +22,13 @@ from dagopt.graph.cpdag import extend_pdag, meek_closure
 from dagopt.graph.dag import as_graph
 from dagopt.graph.order import is_sparse
 from dagopt.networks.effects.adjustment import Possibility, parent_sets_by_neighbours, possibilities
-from dagopt.networks.effects.estimates import estimate
+from dagopt.networks.effects.estimates import Rows, estimate
 
 __all__ = ["Effect", "checked_pair", "effect", "effect_in", "effect_of_parents"]
 
 FIGURES = ("effect", "standard_error", "lower", "upper")
 CONTRASTS = ("of", "level", "from", "to")  # columns that say which change of which level an effect is about
+NO_EFFECT = "no effect"  # instead of an adjustment set, where the cause does not act on the outcome
 MOST_ROWS_SHOWN = 12  # rows of the table in a summary
 
 ASSUMED = (
@@ -62,7 +63,9 @@ class Effect:
         What the effects assume.
     within : float or None
         If the DAGs are all those within some points of the best, these points; the table then has one row for each
-        parent set, and ``loss``, how many points the best DAG with it loses. None for a DAG or a class.
+        parent set, and ``loss``, how many points the best DAG with it loses. None for a DAG or a class. If a parameter
+        has a price and an edge can cost several, ``price`` is "full" if the set is within by the score, and "half" if
+        it is only within at half the price of parameters; ``loss`` is then the loss at that price.
     n_undecided : int
         How many of these parent sets were neither shown nor ruled out in time; the ranges hold with them.
     """
@@ -143,16 +146,24 @@ class Effect:
         """Return the ranges over all DAGs near the best, and the parent sets that lose least."""
         sets = self.table["parents"].nunique()
         count = "1 parent set" if sets == 1 else f"all {sets} parent sets"
+        over = f"every DAG within {self.within:g} points of the best"
+        if "price" in self.table:
+            half = self.table["parents"][self.table["price"] == "half"].nunique()
+            over += ", by the score or at half the price of parameters"
+            count += f" ({half} at half the price only)" if half else ""
         shown = self.table.head(MOST_ROWS_SHOWN)
         lines = [
-            f"total effect of {self.cause} on {self.outcome} in every DAG within {self.within:g} points of the best: "
+            f"total effect of {self.cause} on {self.outcome} in {over}:",
             f"{count} of {self.cause}, proven complete; {self.level:.0%} intervals",
             self.ranges.round(6).to_string(index=False),
             "",
             shown.round(6).to_string(index=False),
         ]
         if self.n_undecided:
-            lines.append(f"{self.n_undecided} of the sets were not ruled out in time: the range may be too wide")
+            lines.append(
+                f"{self.n_undecided} of the sets were not ruled out in time: none is missing, but the range may be too "
+                f"wide"
+            )
         if len(self.table) > len(shown):
             lines.append(f"... and {len(self.table) - len(shown)} rows more in the table")
         return lines
@@ -236,15 +247,15 @@ def effect_in(
 ) -> Effect:
     """Return the total effect in a DAG, or in all DAGs of a class within limits on parents, over a table's columns."""
     x, y = checked_pair(table, cause, outcome, level)
-    frames = []
+    found: Rows = []
     for adjustment, parents in _distinct(possibilities(adjacency, x, y, limits)).items():
         rows = _none(table, x, y) if adjustment is None else estimate(table, x, y, adjustment, level)
-        spelled = " or ".join("{" + ", ".join(table.names[i] for i in own) + "}" for own in parents)
-        chosen = "no effect" if adjustment is None else "{" + ", ".join(table.names[i] for i in adjustment) + "}"
-        rows.insert(0, "adjustment", chosen)
-        rows.insert(0, "parents", spelled)
-        frames.append(rows)
-    return Effect(cause, outcome, pd.concat(frames, ignore_index=True), level, _assumed(table, ASSUMED))
+        told = {
+            "parents": " or ".join(_spelled(table, own) for own in parents),
+            "adjustment": NO_EFFECT if adjustment is None else _spelled(table, adjustment),
+        }
+        found += [told | row for row in rows]
+    return Effect(cause, outcome, pd.DataFrame(found), level, _assumed(table, ASSUMED))
 
 
 def _effect_by_parents(table: Table | MixedTable, adjacency: Any, cause: str, outcome: str, level: float) -> Effect:
@@ -255,17 +266,14 @@ def _effect_by_parents(table: Table | MixedTable, adjacency: Any, cause: str, ou
             f"with {len(table.names):,} columns effects are those of numbers but the table is {table.kind}; choose "
             f"fewer columns with columns="
         )
-    frames = []
+    found: Rows = []
     for parents in parent_sets_by_neighbours(adjacency.tocsr(), x):
         rows = _none(table, x, y)
         if y not in parents:
             some = table.select([x, y, *parents])  # nothing is computed for other columns
             rows = estimate(some, 0, 1, range(2, 2 + len(parents)), level)
-        spelled = "{" + ", ".join(table.names[i] for i in parents) + "}"
-        rows.insert(0, "adjustment", "no effect" if y in parents else spelled)
-        rows.insert(0, "parents", spelled)
-        frames.append(rows)
-    return Effect(cause, outcome, pd.concat(frames, ignore_index=True), level, _assumed(table, ASSUMED))
+        found += [_of_parents(table, parents, y) | row for row in rows]
+    return Effect(cause, outcome, pd.DataFrame(found), level, _assumed(table, ASSUMED))
 
 
 def effect_of_parents(
@@ -277,19 +285,20 @@ def effect_of_parents(
     within: float,
     level: float = 0.95,
     n_undecided: int = 0,
+    prices: Sequence[str] | None = None,
 ) -> Effect:
-    """Return the effects for given parent sets of the cause: all those of the DAGs within some points of the best."""
+    """Return the effects for given parent sets of the cause: all those of the DAGs within some points of the best.
+
+    ``prices`` says for each set at which price of parameters it is, "full" or "half", if there are two.
+    """
     x, y = checked_pair(table, cause, outcome, level)
-    frames = []
-    for parents, loss in sorted(zip(parent_sets, losses, strict=True), key=lambda one: (one[1], len(one[0]), one[0])):
-        rows = _none(table, x, y) if y in parents else _estimated(table, x, y, parents, level)
-        spelled = "{" + ", ".join(table.names[i] for i in parents) + "}"
-        rows.insert(0, "loss", loss)
-        rows.insert(0, "adjustment", "no effect" if y in parents else spelled)
-        rows.insert(0, "parents", spelled)
-        frames.append(rows)
-    found = pd.concat(frames, ignore_index=True)
-    return Effect(cause, outcome, found, level, _assumed(table, ASSUMED_NEAR), within, n_undecided)
+    none, found = _none(table, x, y), Rows()
+    near = zip(prices or [""] * len(losses), losses, parent_sets, strict=True)
+    for price, loss, parents in sorted(near, key=lambda one: (one[0], one[1], len(one[2]), one[2])):
+        rows = none if y in parents else _estimated(table, x, y, parents, level)
+        told = _of_parents(table, parents, y) | {"loss": loss} | ({"price": price} if price else {})
+        found += [told | row for row in rows]
+    return Effect(cause, outcome, pd.DataFrame(found), level, _assumed(table, ASSUMED_NEAR), within, n_undecided)
 
 
 def checked_pair(table: Table | MixedTable, cause: str, outcome: str, level: float) -> tuple[int, int]:
@@ -308,12 +317,22 @@ def _assumed(table: Table | MixedTable, always: tuple[str, ...]) -> tuple[str, .
     return always if table.kind == "discrete" else (*always, LINEAR)
 
 
-def _estimated(table: Table | MixedTable, x: int, y: int, adjustment: tuple[int, ...], level: float) -> pd.DataFrame:
+def _spelled(table: Table | MixedTable, columns: Sequence[int]) -> str:
+    return "{" + ", ".join(table.names[i] for i in columns) + "}"
+
+
+def _of_parents(table: Table | MixedTable, parents: Sequence[int], outcome: int) -> dict[str, str]:
+    """Return the first columns of the table if the effect is adjusted for the parents of the cause."""
+    spelled = _spelled(table, parents)
+    return {"parents": spelled, "adjustment": NO_EFFECT if outcome in parents else spelled}
+
+
+def _estimated(table: Table | MixedTable, x: int, y: int, adjustment: tuple[int, ...], level: float) -> Rows:
     """Return the estimate; without figures where the adjustment leaves nothing of the cause."""
     try:
         return estimate(table, x, y, adjustment, level)
     except InputError:
-        return _none(table, x, y).assign(**dict.fromkeys(FIGURES, np.nan))
+        return [row | dict.fromkeys(FIGURES, np.nan) for row in _none(table, x, y)]
 
 
 def _distinct(found: list[Possibility]) -> dict[tuple[int, ...] | None, list[tuple[int, ...]]]:
@@ -324,21 +343,19 @@ def _distinct(found: list[Possibility]) -> dict[tuple[int, ...] | None, list[tup
     return grouped
 
 
-def _none(table: Table | MixedTable, cause: int, outcome: int) -> pd.DataFrame:
+def _none(table: Table | MixedTable, cause: int, outcome: int) -> Rows:
     """Return the rows for a cause that is not an ancestor of the outcome: exactly zero, whatever the levels."""
     zero = dict.fromkeys(FIGURES, 0.0)
     if isinstance(table, ContinuousTable):
-        return pd.DataFrame([zero])
+        return [zero]
     causes, outcomes = table.levels[cause], table.levels[outcome]
     if isinstance(table, MixedTable):
         about = [{"level": one} for one in outcomes] or [{}]
         pairs = [{"from": causes[0], "to": one} for one in causes[1:]] or [{}]
-        return pd.DataFrame([{**own, **pair, **zero} for pair in pairs for own in about])
+        return [{**own, **pair, **zero} for pair in pairs for own in about]
     counts = np.bincount(table.codes[outcome], weights=table.weights, minlength=len(outcomes)) / table.weights.sum()
-    return pd.DataFrame(
-        [
-            {"level": y, "from": causes[0], "to": x, "probability": share, **zero, "unsupported": 0.0}
-            for x in causes[1:]
-            for y, share in zip(outcomes, counts, strict=True)
-        ]
-    )
+    return [
+        {"level": y, "from": causes[0], "to": x, "probability": share, **zero, "unsupported": 0.0}
+        for x in causes[1:]
+        for y, share in zip(outcomes, counts, strict=True)
+    ]

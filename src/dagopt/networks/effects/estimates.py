@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
@@ -16,15 +16,15 @@ from dagopt.data.table import ContinuousTable, DiscreteTable, Table
 from dagopt.errors import InputError, quoted
 from dagopt.networks.effects.logit_effect import probability_changes
 
-__all__ = ["estimate"]
+__all__ = ["Rows", "estimate"]
+
+Rows = list[dict[str, Any]]  # of a table of effects; plain, because tables are slow to make one by one
 
 PRIOR_ROWS = 0.5  # rows that Jeffreys' prior adds to every cell
 DEPENDENT = 1e-12  # smallest eigenvalue of the correlations of the regressors, relative to the largest
 
 
-def estimate(
-    table: Table | MixedTable, cause: int, outcome: int, adjustment: Sequence[int], level: float
-) -> pd.DataFrame:
+def estimate(table: Table | MixedTable, cause: int, outcome: int, adjustment: Sequence[int], level: float) -> Rows:
     """Return the total effect of one column on another, adjusted for further columns.
 
     Parameters
@@ -40,10 +40,10 @@ def estimate(
 
     Returns
     -------
-    DataFrame
-        ``effect``, ``standard_error``, ``lower``, ``upper``. Continuous columns: one row, the change of the outcome's
-        mean for one unit of the cause. A discrete cause: one row per level of the cause except the first, the change
-        when the cause is set to that level instead of the first. A discrete outcome: one row per level of the
+    list of dict
+        Rows with ``effect``, ``standard_error``, ``lower``, ``upper``. Continuous columns: one row, the change of the
+        outcome's mean for one unit of the cause. A discrete cause: one row per level of the cause except the first, the
+        change when the cause is set to that level instead of the first. A discrete outcome: one row per level of the
         outcome, the change of its probability; for a continuous cause the average rate of change per unit.
     """
     if isinstance(table, ContinuousTable):
@@ -54,7 +54,7 @@ def estimate(
     return _mixed(sample, cause, outcome, list(adjustment), level)
 
 
-def _slope(table: ContinuousTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
+def _slope(table: ContinuousTable, cause: int, outcome: int, adjustment: list[int], level: float) -> Rows:
     """Return the coefficient of the cause in the regression of the outcome, computed in standard units."""
     used = [cause, *adjustment]
     correlation = table.correlation[np.ix_(used, used)]
@@ -67,17 +67,16 @@ def _slope(table: ContinuousTable, cause: int, outcome: int, adjustment: list[in
     left = max(1 - float(slopes @ table.correlation[used, outcome]), 0.0)
     unit = float(table.scale[outcome] / table.scale[cause])
     error = math.sqrt(left / freedom * inverse[0, 0]) * unit
-    return _interval(float(slopes[0]) * unit, error, float(stdtrit(freedom, (1 + level) / 2)))
+    return [_interval(float(slopes[0]) * unit, error, float(stdtrit(freedom, (1 + level) / 2)))]
 
 
-def _interval(effect: float, error: float, reach: float) -> pd.DataFrame:
-    figures = {
+def _interval(effect: float, error: float, reach: float) -> dict[str, float]:
+    return {
         "effect": effect,
         "standard_error": error,
         "lower": effect - reach * error,
         "upper": effect + reach * error,
     }
-    return pd.DataFrame({name: [value] for name, value in figures.items()})
 
 
 def _not_estimable(names: Sequence[str], cause: int, adjustment: Sequence[int], rows: int) -> InputError:
@@ -87,7 +86,7 @@ def _not_estimable(names: Sequence[str], cause: int, adjustment: Sequence[int], 
     )
 
 
-def _mixed(table: MixedTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
+def _mixed(table: MixedTable, cause: int, outcome: int, adjustment: list[int], level: float) -> Rows:
     """Return the effect in a table with continuous and discrete columns."""
     if table.about.survey:
         raise InputError(
@@ -103,8 +102,9 @@ def _mixed(table: MixedTable, cause: int, outcome: int, adjustment: list[int], l
         chosen = [outcome, *used]
         codes = np.array([table.columns[i].values[rows] for i in chosen]).astype(np.int64)
         names, levels = (tuple(getattr(table.columns[i], part) for i in chosen) for part in ("name", "levels"))
-        frame = _differences(DiscreteTable.from_codes(names, levels, codes), 1, 0, list(range(2, len(chosen))), level)
-        return frame.drop(columns=["probability", "unsupported"])
+        own = _differences(DiscreteTable.from_codes(names, levels, codes), 1, 0, list(range(2, len(chosen))), level)
+        left_out = ("probability", "unsupported")
+        return [{name: value for name, value in row.items() if name not in left_out} for row in own]
     parts = [_design_of(table, i, rows)[0] for i in used]
     changes = probability_changes(
         parts[0],
@@ -118,12 +118,12 @@ def _mixed(table: MixedTable, cause: int, outcome: int, adjustment: list[int], l
     unit = 1.0 if table.columns[cause].kind == "discrete" else _design_of(table, cause, rows)[1]
     reach = float(ndtri((1 + level) / 2))
     levels = table.columns[cause].levels
-    frames = []
+    found: Rows = []
     for k, (effects, errors) in enumerate(zip(*changes, strict=True)):
         pair = {"from": levels[0], "to": levels[k + 1]} if levels else {}
         for name, effect, error in zip(table.columns[outcome].levels, effects / unit, errors / unit, strict=True):
-            frames.append(_interval(float(effect), float(error), reach).assign(level=name, **pair))
-    return pd.concat(frames, ignore_index=True)
+            found.append({"level": name, **pair, **_interval(float(effect), float(error), reach)})
+    return found
 
 
 def _complete(table: MixedTable, columns: list[int]) -> NDArray[np.bool_]:
@@ -140,7 +140,7 @@ def _design_of(table: MixedTable, column: int, rows: NDArray[np.bool_]) -> tuple
     return (values - values.mean())[:, None] / unit, unit
 
 
-def _mixed_slopes(table: MixedTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
+def _mixed_slopes(table: MixedTable, cause: int, outcome: int, adjustment: list[int], level: float) -> Rows:
     """Return the coefficients of the cause in the regression of a continuous outcome with main effects only."""
     columns = table.columns
     used = [cause, *adjustment]
@@ -159,13 +159,15 @@ def _mixed_slopes(table: MixedTable, cause: int, outcome: int, adjustment: list[
     errors = np.sqrt(spread * np.diagonal(inverse))
     if columns[cause].kind == "continuous":
         unit = _design_of(table, cause, rows)[1]
-        return _interval(float(slopes[1]) / unit, float(errors[1]) / unit, reach)
+        return [_interval(float(slopes[1]) / unit, float(errors[1]) / unit, reach)]
     levels = columns[cause].levels
-    frames = [_interval(float(slopes[k]), float(errors[k]), reach) for k in range(1, len(levels))]
-    return pd.concat(frames, ignore_index=True).assign(**{"from": levels[0], "to": list(levels[1:])})
+    return [
+        {"from": levels[0], "to": levels[k], **_interval(float(slopes[k]), float(errors[k]), reach)}
+        for k in range(1, len(levels))
+    ]
 
 
-def _differences(table: DiscreteTable, cause: int, outcome: int, adjustment: list[int], level: float) -> pd.DataFrame:
+def _differences(table: DiscreteTable, cause: int, outcome: int, adjustment: list[int], level: float) -> Rows:
     r"""Return differences of standardised probabilities, with intervals from their posterior.
 
     :math:`P(y | do(x)) = \sum_o P(o) P(y | x, o)`. The effect is that of the shares in the data. Its interval is the
@@ -187,7 +189,7 @@ def _differences(table: DiscreteTable, cause: int, outcome: int, adjustment: lis
     means = np.einsum("s,scy->cy", strata, shares)
     centres, errors = _posterior_changes(counts, strata, size)
     reach = float(ndtri((1 + level) / 2))
-    rows = []
+    rows: Rows = []
     for x in range(1, n_causes):
         lacking = (totals[:, [0, x]] == 0).any(axis=1) @ strata
         for y in range(n_outcomes):
@@ -205,7 +207,7 @@ def _differences(table: DiscreteTable, cause: int, outcome: int, adjustment: lis
                     "unsupported": float(lacking),
                 }
             )
-    return pd.DataFrame(rows)
+    return rows
 
 
 def _posterior_changes(

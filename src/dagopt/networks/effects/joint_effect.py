@@ -111,25 +111,28 @@ def joint_effect_of_dags(
     causes: Sequence[str],
     outcome: str,
     level: float = 0.95,
+    prices: Sequence[str] | None = None,
 ) -> Effect:
     """Return the effects of setting two columns in some DAGs, each different one once.
 
     ``near`` has how many points each of the DAGs loses, from the best down, and the limit, if they are all those near
-    the best.
+    the best; ``prices`` says at which price of parameters, if there are two.
     """
     pair, y = checked_causes(table, causes, outcome, level)
-    losses: dict[_Setting, float] = {}
+    first: dict[_Setting, int] = {}
     for k, dag in enumerate(dags):
-        losses.setdefault(_Setting.of(dag, pair, y), 0.0 if near is None else float(near[0][k]))
+        first.setdefault(_Setting.of(dag, pair, y), k)
     frames = []
-    for setting, loss in losses.items():
+    for setting, k in first.items():
         if isinstance(table, ContinuousTable):
             rows = _slopes(table, setting, pair, y, level)
         else:
             assert isinstance(table, DiscreteTable)
             rows = _changes(table, setting, pair, y, level)
+        if prices is not None:
+            rows.insert(0, "price", prices[k])
         if near is not None:
-            rows.insert(0, "loss", loss)
+            rows.insert(0, "loss", float(near[0][k]))
         for place, (name, text) in enumerate(setting.told(table.names).items()):
             rows.insert(place, name, text)
         frames.append(rows)
