@@ -50,7 +50,10 @@ def searched_pairs():  # the same weights in both trees: three quarters of a par
 def listed():
     from dagopt.deadline import Deadline
     from dagopt.families.undominated import Listing
-    from dagopt.posing import pose
+    try:
+        from dagopt.learning.posing import pose
+    except ImportError:  # an older checkout
+        from dagopt.posing import pose
     from dagopt.progress import NoProgress
     from dagopt.workers import Workers
     problem, _ = pose(data, score="bic")

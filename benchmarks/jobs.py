@@ -25,7 +25,10 @@ def answers(run: Callable[[Task], Line], tasks: Sequence[Task], jobs: int) -> It
 @contextmanager
 def counting(clock: Callable[[], float]) -> Iterator[None]:
     """Let this clock measure the time limits of ``learn``."""
-    from dagopt import learning  # of the checkout that is run
+    try:  # of the checkout that is run
+        from dagopt.learning import learning
+    except ImportError:  # an older one, where it was a module
+        from dagopt import learning
     from dagopt.deadline import Deadline
 
     before = learning.Deadline

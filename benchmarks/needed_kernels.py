@@ -45,10 +45,10 @@ with recording() as needed:
     elif method == "explain":
         dagopt.learn(data, progress=False).regrets()
     elif method == "many columns":
-        import dagopt.many_columns
+        import dagopt.learning.many_columns
         from dagopt.graph import order
         from dagopt.scores import build
-        dagopt.many_columns.MOST_DENSE = order.MOST_DENSE = build.MOST_DENSE = 10
+        dagopt.learning.many_columns.MOST_DENSE = order.MOST_DENSE = build.MOST_DENSE = 10
         dagopt.learn(data, score="ebic", progress=False)
     else:
         dagopt.learn(data, method, progress=False, **options)
