@@ -2,7 +2,8 @@
 
 Each resample has its own graph, learned from blocks of successive moments. Its parameters are fitted to the same rows,
 and the effects follow by the formula (`networks/series/responses.py`). An interval goes from one percentile of the
-resamples to the other; an effect that a graph excludes is zero there.
+resamples to the other; an effect that a graph excludes, because no path leads from the cause to the outcome in that
+many moments, is exactly zero there.
 """
 
 from __future__ import annotations

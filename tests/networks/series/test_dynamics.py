@@ -1,5 +1,6 @@
 """Effects after some moments, forecasts and simulation, against formulas worked out another way."""
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +15,25 @@ def learned():
     """Return a result over two lags, and the network behind its series."""
     made = dagopt.simulate_series(4, 800, lags=2, random_state=3)
     return dagopt.learn(made.data, lags=2), made
+
+
+def test_responses_are_zero_where_no_path_leads() -> None:
+    """Rounding would leave 1e-17 there, now and then: a share of effects that are not zero must not count it."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        inner = np.triu(rng.normal(size=(6, 6)) * (rng.random((6, 6)) < 0.4), 1)
+        weights = np.stack([inner, rng.normal(size=(6, 6)) * (rng.random((6, 6)) < 0.2)])
+        names = [(i, t) for t in range(4) for i in range(6)]
+        paths = nx.DiGraph()
+        paths.add_nodes_from(names)
+        for m in (0, 1):
+            paths.add_edges_from(
+                ((i, t), (j, t + m)) for i, j in np.argwhere(weights[m] != 0) for t in range(4 - m)
+            )  # fmt: skip
+        theta = responses(weights, 3)
+        for i in range(6):
+            leads = {(i, 0)} | nx.descendants(paths, (i, 0))
+            assert all((theta[t, i, j] != 0) == ((j, t) in leads) for j, t in names)
 
 
 def test_responses_are_those_of_a_simulated_shock(learned) -> None:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dagopt.arrays import Floats
+from dagopt.arrays import Bools, Floats
 
 __all__ = ["Coefficients", "response_errors", "responses"]
 
@@ -40,6 +40,8 @@ class Coefficients(NamedTuple):
 def responses(weights: Floats, steps: int) -> Floats:
     """Return the effects after 0, 1, ..., ``steps`` moments: ``[k, i, j]`` of series i on series j.
 
+    They are exactly zero where no path leads, whatever rounding would leave there.
+
     Parameters
     ----------
     weights : array of shape (p + 1, n, n)
@@ -53,6 +55,19 @@ def responses(weights: Floats, steps: int) -> Floats:
     for k in range(1, steps + 1):
         for m in range(1, min(k, lags) + 1):
             found[k] += found[k - m] @ weights[m] @ found[0]
+    return np.where(_reached(weights != 0, steps), found, 0.0)
+
+
+def _reached(edges: Bools, steps: int) -> Bools:
+    """Return where a path leads after 0, 1, ..., ``steps`` moments: ``[k, i, j]`` from series i to series j."""
+    lags, n = edges.shape[0] - 1, edges.shape[1]
+    found = np.zeros((steps + 1, n, n), dtype=bool)
+    found[0] = np.eye(n, dtype=bool)
+    for _ in range(n):
+        found[0] |= found[0] @ edges[0]
+    for k in range(1, steps + 1):
+        for m in range(1, min(k, lags) + 1):
+            found[k] |= found[k - m] @ edges[m] @ found[0]
     return found
 
 
