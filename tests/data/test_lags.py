@@ -207,7 +207,27 @@ def test_series_that_wander_are_found() -> None:
     design = np.column_stack([np.ones(298), x[1:-1], np.diff(x)[:-1]])
     slopes, left, *_ = np.linalg.lstsq(design, np.diff(x)[1:], rcond=None)
     error = np.sqrt(left[0] / 295 * np.linalg.inv(design.T @ design)[1, 1])
-    assert dickey_fuller(x, np.zeros(300, dtype=np.int64)) == pytest.approx(slopes[1] / error)
+    for scale, offset in ((1.0, 0.0), (1e150, 0.0), (1e-150, 0.0), (1.0, 1e9)):
+        moved = scale * x + offset
+        assert dickey_fuller(moved, np.zeros(300, dtype=np.int64)) == pytest.approx(slopes[1] / error, rel=1e-4)
+
+
+def test_series_that_explode_are_found() -> None:
+    """Level and change are nearly the same column there; a series that shrinks to nothing has no unit root."""
+    rng, run = np.random.default_rng(0), np.zeros(80, dtype=np.int64)
+    growing = 1.5 ** np.arange(80)
+    noisy = growing + rng.normal(size=80)
+    assert dickey_fuller(growing, run) > 0
+    assert dickey_fuller(noisy, run) > 0
+    assert dickey_fuller(1.0 / growing, run) < -100
+    assert dickey_fuller(np.ones(80), run) == -np.inf
+    for weights in ([[1.9, 0.6], [-0.8, 1.2]], [[-1.6, 0.4], [0.3, 1.2]], [[1.4, 0.2], [0.1, 1.2]]):
+        state, rows = np.array([1.0, 0.5]), []
+        for _ in range(80):
+            state = np.array(weights) @ state + rng.normal(size=2)
+            rows.append(state)
+        diagnosis = dagopt.examine(pd.DataFrame(rows, columns=["a", "b"]), lags=1)  # was once a singular matrix
+    assert "unit-root" in {one.code for one in diagnosis.findings}
 
 
 def test_one_series_has_its_own_past() -> None:

@@ -25,6 +25,8 @@ __all__ = ["dickey_fuller", "wandering"]
 
 CRITICAL = -2.57  # of the statistic, at 10 %: above it a unit root is not rejected
 FEWEST_MOMENTS = 40  # below this the test says little
+COLLINEAR = 1e-7  # what is left of the level, of length one, given the change before it, if that is nothing
+EXACT = 1e-12  # what is left of the change, of length one, if the regression leaves nothing
 
 
 def dickey_fuller(values: Floats, run: Ints) -> float:
@@ -39,15 +41,29 @@ def dickey_fuller(values: Floats, run: Ints) -> float:
     """
     known = (run[2:] == run[:-2]) & ~np.isnan(values[2:] + values[1:-1] + values[:-2])
     change, before, level = (np.diff(values)[1:][known], np.diff(values)[:-1][known], values[1:-1][known])
-    design = np.column_stack([level - level.mean(), before - before.mean()])
-    change = change - change.mean()
-    if len(change) < FEWEST_MOMENTS or np.linalg.matrix_rank(design) < 2:
+    if len(change) < FEWEST_MOMENTS:
         return -np.inf
-    inverse = np.linalg.inv(design.T @ design)
-    slopes = inverse @ design.T @ change
-    left = change - design @ slopes
-    error = np.sqrt(float(left @ left) / (len(change) - 3) * inverse[0, 0])
-    return float(slopes[0] / error) if error > 0 else -np.inf
+    change, before, level = (_centred(one) for one in (change, before, level))
+    if not change.any() or not level.any():
+        return -np.inf
+    directions, triangle = np.linalg.qr(np.column_stack([before, level]))
+    if abs(triangle[1, 1]) <= COLLINEAR:  # a series that grows by the same factor each time: the level says it all
+        directions, triangle = np.linalg.qr(level[:, None])
+    slope = float(directions[:, -1] @ change) * float(np.sign(triangle[-1, -1]))
+    left = change - directions @ (directions.T @ change)
+    error = float(np.linalg.norm(left)) / np.sqrt(len(change) - 3)
+    return slope / error if error > EXACT else float(np.sign(slope)) * np.inf
+
+
+def _centred(values: Floats) -> Floats:
+    """Return the values less their mean, with length one unless all are equal; their scale does not matter."""
+    if values.max() == values.min():
+        return np.zeros_like(values)
+    left = values - values.mean()
+    left /= np.abs(left).max()
+    left -= left.mean()
+    found: Floats = left / np.linalg.norm(left)
+    return found
 
 
 def wandering(columns: Sequence[Column], times: RowTimes) -> list[Finding]:
