@@ -35,7 +35,8 @@ __all__ = ["KINDS", "check", "checked"]
 
 METHODS = ("exact", "branch-and-cut", "order", "hc")
 ONE_KIND = ("Gaussian, BIC", "Gaussian, BGe", "discrete, BIC", "discrete, BDeu")
-PER_ROUND = 20  # tables of each kind, before the next ones of all kinds
+PER_ROUND = 20  # tables of each kind, before the next ones of all kinds,
+PER_JOB = 5  # or so many for each process, so that none waits long for the others
 COLUMNS = ("tables", "bounds", "proofs", "n_best", "regrets")
 
 
@@ -88,11 +89,12 @@ def main() -> int:
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in kinds}
     wrong: dict[str, list[str]] = {kind: [] for kind in kinds}
     numbers = range(asked.first, asked.first + asked.tables)
+    per_round = max(PER_ROUND, PER_JOB * asked.jobs)
     with ProcessPoolExecutor(asked.jobs) as pool:
-        for first in range(0, asked.tables, PER_ROUND):
+        for first in range(0, asked.tables, per_round):
             if time.monotonic() - begin > asked.seconds:
                 break
-            own = numbers[first : first + PER_ROUND]
+            own = numbers[first : first + per_round]
             for kind in kinds:
                 parts = [own[k :: asked.jobs] for k in range(asked.jobs)]
                 for some, bad in pool.map(partial(check, kind), parts):

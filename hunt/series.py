@@ -80,7 +80,8 @@ def drawn(rng: np.random.Generator) -> Case:
         frame[f"s{j}"] = [f"L{code}" for code in codes[:, j]] if is_level[j] else values[:, j]
     lagged = _lagged(np.where(is_level, codes, values), runs, lags)
     penalty = float(np.round(rng.exponential(3.0) + 0.1, 3))
-    score, options = _scored(kind, lagged, is_level * (lags + 1), penalty, rng)
+    levels = [np.unique(codes[:, j]) if is_level[j] else None for j in range(series)]  # also of moments without a past
+    score, options = _scored(kind, lagged, levels * (lags + 1), penalty, rng)
     names = tuple(f"s{j}" if lag == 0 else f"s{j}(t-{lag})" for lag in range(lags + 1) for j in range(series))
     size = len(names)
     local = {(i, mask): score(i, mask) for i in range(series) for mask in range(1 << size) if not mask >> i & 1}
@@ -124,7 +125,7 @@ def _lagged(values: np.ndarray, runs: list[list[int]], lags: int) -> np.ndarray:
 
 
 def _scored(
-    kind: str, lagged: np.ndarray, is_level: list[bool], penalty: float, rng: np.random.Generator
+    kind: str, lagged: np.ndarray, levels: list[Any], penalty: float, rng: np.random.Generator
 ) -> tuple[Callable[[int, int], Real], dict[str, Any]]:
     """Return the score of a family, and what asks for it."""
     if kind == "numbers":
@@ -134,14 +135,11 @@ def _scored(
     if kind == "both":
         embedded, data = [], {}
         for j, column in enumerate(lagged.T):
-            levels = np.unique(column)[1:]
-            embedded.append(
-                np.stack([column == one for one in levels], axis=1) * 1.0 if is_level[j] else column[:, None]
-            )
-            data[others.NAMES[j]] = column.tolist() if is_level[j] else column
+            embedded.append(column[:, None] if levels[j] is None else column[:, None] == levels[j][1:])
+            data[others.NAMES[j]] = column if levels[j] is None else column.tolist()
         return others.degenerate(embedded, data, penalty), {"score": penalty}
     codes = lagged.astype(np.int64)
-    arity = [3] * codes.shape[1]
+    arity = [len(one) for one in levels]
     if kind == "BDeu":
         size = float(10.0 ** rng.uniform(-2, 6))
         return bdeu(codes, arity, Real(size)), {"score": "bdeu", "equivalent_sample_size": size}
