@@ -42,6 +42,23 @@ def test_an_order_excludes_paths() -> None:
     assert result.score <= free.score
 
 
+@pytest.mark.parametrize("method", ["branch-and-cut", "gobnilp", "exact"])
+def test_an_order_closes_cycles_that_edges_leave_open(method: str) -> None:
+    """With a before b, the edges b -> c and c -> a, the only ones allowed, are not allowed together."""
+    rng = np.random.default_rng(0)
+    b = rng.normal(size=300)
+    c = b + rng.normal(size=300)
+    data = pd.DataFrame({"a": c + 0.5 * rng.normal(size=300), "b": b, "c": c})
+    forbidden = [("a", "b"), ("b", "a"), ("a", "c"), ("c", "b")]
+    known = Constraints(forbidden=forbidden, before=[("a", "b")])
+    assert not known.resolve(("a", "b", "c")).safe.any()
+    result = dagopt.learn(data, method, constraints=known, progress=False)
+    both = dagopt.learn(data, method, constraints=Constraints(forbidden=forbidden), progress=False)
+    assert both.graph.n_edges == 2
+    assert result.status == "optimal"
+    assert [(a, b) for a, b in result.graph] == [("c", "a")]
+
+
 def test_paths_are_made_by_the_best_edges() -> None:
     """Columns that the data do not join are joined by a path, at the lowest cost, and other paths are not touched."""
     data, _ = dagopt.simulate(n_nodes=6, n_samples=300, degree=1, random_state=1)
