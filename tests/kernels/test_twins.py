@@ -51,6 +51,8 @@ TWINS = {
     "kernels/counts/test_wide_numbers.py::test_sums_over_subsets_of_high_bits": ["counts.wide_numbers.sum_high"],
     "kernels/counts/test_count_twins.py::test_rows_off_the_most_frequent_level": ["counts.joint_sets.rare_rows"],
     "kernels/counts/test_count_twins.py::test_joints_of_sets": ["counts.joint_sets.joints_of_sets"],
+    "kernels/counts/test_count_twins.py::test_joints_from_tables_of_pairs": ["counts.pair_tables.joints_from_pairs"],
+    "kernels/counts/test_count_twins.py::test_the_worth_of_sets": ["counts.open_sets.worth_of"],
     "kernels/counts/test_count_twins.py::test_tables_of_terms": ["counts.slices.tabulate"],
     "kernels/counts/test_count_twins.py::test_sets_all_of_whose_subsets_are_open": ["counts.open_sets.extended"],
     "families/test_unlimited_listing.py::test_reaches_and_bounds_of_tails": ["counts.tails.reaches"],
