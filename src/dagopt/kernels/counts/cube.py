@@ -20,7 +20,7 @@ from dagopt.kernels.counts.slices import low_products
 __all__ = ["cube_slice", "is_small_cube"]
 
 PAIRWISE = 8  # from so many numbers on, numpy adds up in another order
-MOST_IN_BLOCK = 20_000  # cells that are expanded at once: 160 kB stay in the cache
+MOST_IN_BLOCK = 60_000  # cells that are expanded at once: half a megabyte stays in the cache
 MOST_CELLS = 1 << 20  # 8 MB; twelve variables with two levels have half of them
 
 
