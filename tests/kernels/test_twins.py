@@ -52,6 +52,7 @@ TWINS = {
     "kernels/counts/test_count_twins.py::test_rows_off_the_most_frequent_level": ["counts.joint_sets.rare_rows"],
     "kernels/counts/test_count_twins.py::test_joints_of_sets": ["counts.joint_sets.joints_of_sets"],
     "kernels/counts/test_count_twins.py::test_joints_from_tables_of_pairs": ["counts.pair_tables.joints_from_pairs"],
+    "kernels/counts/test_count_twins.py::test_rows_that_are_rare_in_two_variables": ["counts.pair_tables.pair_rows"],
     "kernels/counts/test_count_twins.py::test_the_worth_of_sets": ["counts.open_sets.worth_of"],
     "kernels/counts/test_count_twins.py::test_tables_of_terms": ["counts.slices.tabulate"],
     "kernels/counts/test_count_twins.py::test_sets_all_of_whose_subsets_are_open": ["counts.open_sets.extended"],
