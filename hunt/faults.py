@@ -366,16 +366,16 @@ _SEARCHES = (
     Fault(
         "listing: a member is redundant although it pays",
         "families/node_growth.py",
-        "~(self._joints >= self._redundant + reach)",
-        "~(self._joints >= self._redundant - 2.0)",
+        "gain = np.where(at >= 0, self._before.joints[at], np.inf) - sets.joints - spare[b] - edge + reach",
+        "gain = np.where(at >= 0, self._before.joints[at], np.inf) - sets.joints - spare[b] - edge - 2.0",
         LISTING,
     ),
     Fault(
-        "listing by the kernel: the entropy of a column given all others is left out",
+        "listing by the kernel: the entropy of a column given all others counts four times",
         "kernels/counts/open_sets.py",
-        "- edge - spare[b])",
-        "- edge - 4.0 * spare[b])",
-        f"tests/kernels/counts/test_joint_sets.py {LISTING}",
+        "- spare[b] - edge + slack",
+        "- 4.0 * spare[b] - edge + slack",
+        f"tests/kernels/counts/test_count_twins.py {LISTING}",
     ),
     Fault(
         "stand-ins: the worst bound of the sets that they stand for",

@@ -15,8 +15,9 @@ extended when no superset can beat the scores of its subsets. Two rules do that.
 
 **Entropies** (penalised multinomial likelihood; de Campos et al. 2018). A member Y of J adds N I(i; Y | J' - Y) to the
 likelihood of a superset J'. I is H(Y | J' - Y) - H(Y | J' - Y + i), which is at most H(Y | J - Y) - H(Y | all others).
-The penalty that Y adds grows with J'. So if N times this difference is at most the penalty that Y adds to J, every
-superset of J scores at most as much as without Y.
+So if N times this difference is at most the penalty that Y adds to J', J' scores at most as much as without Y. That
+penalty is the share 1 - 1 / a_Y of what J' costs: from some cost on, the *worth* of J, no superset of J is useful. A
+set is given up before it is counted if it costs as much as one of its subsets is worth.
 
 **Tails.** The candidates of a node have an order, and a set is extended by later candidates only. What grows from J
 with candidate b next is inside J and the candidates from b on, which are fewer than all columns, so that the likelihood
@@ -60,7 +61,8 @@ __all__ = ["MOST_SETS", "Candidates", "bounds_the_rest", "candidate_pool", "coun
 
 MOST_SETS = 100_000_000  # the most sets scored; above this the user must lower max_parents
 MOST_UNASKED = 3_000_000  # the most sets inside a superstructure if no limit is given
-JOINTS_PER_PIECE = 512  # milliseconds between two looks at the clock
+ROWS_PER_PIECE = 1 << 25  # joints times distinct rows between two looks at the clock: hundredths of a second
+LEAST_JOINTS, MOST_JOINTS = 64, 4096
 ORDERED_TOGETHER, MERGED_TOGETHER = 1 << 18, 1 << 20  # sets, between two looks at the clock: tenths of a second
 PHASE = "scores of candidate parents"
 
@@ -359,10 +361,11 @@ class _Joints:
 
     def counts(self) -> list[partial[None]]:
         """Return the work of computing their joints, after ``orderings``."""
+        count = int(np.clip(ROWS_PER_PIECE // max(self.score.n_distinct, 1), LEAST_JOINTS, MOST_JOINTS))
         return [
             partial(self._fill, block.places[a:b], block.rows[a:b])
             for block in self._new
-            for a, b in spans(len(block.places), JOINTS_PER_PIECE)
+            for a, b in spans(len(block.places), count)
         ]
 
     def _fill(self, places: Ints, rows: Ints) -> None:

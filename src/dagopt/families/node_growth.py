@@ -17,7 +17,8 @@ from dagopt.bits import n_words, words_of_rows
 from dagopt.errors import InputError
 from dagopt.families.keys import BitKeys, set_keys
 from dagopt.graph.knowledge import Knowledge
-from dagopt.kernels.counts.open_sets import OpenSets, Penalties, extended
+from dagopt.kernels.counts.counting import LARGEST_PRODUCT
+from dagopt.kernels.counts.open_sets import OpenSets, Penalties, extended, worth_of
 from dagopt.scores.base import BulkJoints, Score
 from dagopt.workers import spans
 
@@ -48,6 +49,7 @@ class _Open(NamedTuple):
 
     ``best`` has the best score of the set and its subsets, ``ceiling`` bounds the scores of all proper supersets, and
     ``tail`` those of the supersets that grow from it: by later candidates, the first of which is below ``reach``.
+    No useful superset costs as much as ``worth``.
     """
 
     keys: Ints
@@ -58,6 +60,7 @@ class _Open(NamedTuple):
     pairs: Ints
     reach: Ints
     tail: Floats
+    worth: Floats
 
     @property
     def next(self) -> Ints:
@@ -66,7 +69,7 @@ class _Open(NamedTuple):
 
     def sets(self) -> OpenSets:
         """Return what the kernel that extends them takes."""
-        return OpenSets(self.keys, self.best, self.ceiling, self.joints, self.reach)
+        return OpenSets(self.keys, self.best, self.ceiling, self.joints, self.reach, self.worth)
 
 
 class Frontier(NamedTuple):
@@ -83,7 +86,7 @@ def _unknown(count: int, size: int, reach: int) -> _Open:
     """Return sets without members about which nothing is known: none, or the empty set."""
     keys, low, high = np.zeros(count, dtype=np.int64), np.full(count, -np.inf), np.full(count, np.inf)
     members = np.zeros((count, size), dtype=np.int64)
-    return _Open(keys, members, low, high, np.full(count, np.nan), keys, np.full(count, reach), high)
+    return _Open(keys, members, low, high, np.full(count, np.nan), keys, np.full(count, reach), high, high)
 
 
 def _no_penalties(n_candidates: int) -> Penalties:
@@ -129,7 +132,7 @@ class NodeGrowth:
         self._members: Ints = np.zeros((1, 0), dtype=np.int64)  # indices among the free candidates, one row per set
         self._inherited: Floats = np.full(1, -np.inf)  # best score of proper subsets
         self._ceiling: Floats = np.full(1, np.inf)  # bound on the set and its supersets
-        self._redundant: Floats = np.full(1, np.inf)  # a set with a joint of at least this needs not all its members
+        self._worth: Floats = np.full(1, np.inf)  # no useful superset costs as much
         self._kept: list[tuple[Words, Floats]] = []
         self._scores: Floats = np.empty(0)
         self._bounds: Floats = np.empty(0)
@@ -212,15 +215,38 @@ class NodeGrowth:
         best = np.maximum(self._scores, self._inherited)
         ceiling = np.minimum(self._bounds - self._fall, self._ceiling)
         reach = self._slack + self._margin
-        useful = (ceiling > best - reach) & ~(self._joints >= self._redundant + reach)
-        chosen = np.flatnonzero(useful & (self._size < self._most))
+        chosen = np.flatnonzero((ceiling > best - reach) & (self._size < self._most))
         everything = np.full(len(chosen), len(self._free))
         self._open = _Open(
             self.level[chosen], self._members[chosen], best[chosen], ceiling[chosen], self._joints[chosen],
-            self._pairs[chosen], everything, ceiling[chosen].copy(),
+            self._pairs[chosen], everything, ceiling[chosen].copy(), self._worth[chosen],
         )  # fmt: skip
+        self._weigh()
         self._has_tails = False
         self.level, self._members = np.zeros(0, dtype=np.int64), np.zeros((0, self._size), dtype=np.int64)
+
+    def _weigh(self) -> None:
+        """Find the worth of the open sets, and close those with no superset that costs less."""
+        sets, reach = self._open, self._slack + self._margin
+        if isinstance(self._keys, BitKeys) and len(sets.keys) > FEW_SETS:
+            worth_of(sets.keys, sets.joints, self._before.sets(), self._penalties, reach, sets.worth)
+        else:
+            _, edge, _, arity, spare = self._penalties
+            for t in range(self._size):
+                at = _places(self._before.keys, self._keys.without(sets.keys, sets.members, t))
+                b = sets.members[:, t]
+                gain = np.where(at >= 0, self._before.joints[at], np.inf) - sets.joints - spare[b] - edge + reach
+                with np.errstate(divide="ignore"):
+                    np.fmin(sets.worth, np.where(arity[b] > 1, gain / (1.0 - 1.0 / arity[b]), np.inf), out=sets.worth)
+        unit, _, _, arity, _ = self._penalties
+        cheapest = float(arity.min(initial=LARGEST_PRODUCT))
+        with np.errstate(over="ignore"):
+            costs = unit * self._fixed[0] * np.prod(arity[sets.members], axis=1) * cheapest  # at least, of supersets
+        left = np.flatnonzero(sets.worth > costs)
+        self._open = _Open(
+            sets.keys[left], sets.members[left], sets.best[left], sets.ceiling[left], sets.joints[left],
+            sets.pairs[left], sets.reach[left], sets.tail[left], sets.worth[left],
+        )  # fmt: skip
 
     def _arrange(self, bulk: BulkJoints) -> None:
         """Put the candidates in the order of what they say about the node, most first, so that tails say little.
@@ -234,7 +260,7 @@ class NodeGrowth:
         self._penalties = bulk.penalties_of(self.node, self._free)
         self._members = np.arange(len(alone))[:, np.newaxis]
         self.level = self._keys.of(self._members)
-        for name in ("_scores", "_bounds", "_joints", "_pairs", "_inherited", "_ceiling", "_redundant"):
+        for name in ("_scores", "_bounds", "_joints", "_pairs", "_inherited", "_ceiling", "_worth"):
             setattr(self, name, getattr(self, name)[order])
 
     def look_ahead(self, most_sets: int | None = None) -> None:
@@ -309,7 +335,7 @@ class NodeGrowth:
         if most_sets is not None and len(grown[0]) > most_sets:
             return
         self._size += 1
-        self.level, self._inherited, self._ceiling, self._redundant = grown
+        self.level, self._inherited, self._ceiling, self._worth = grown
         self._members = self._keys.members(self.level, self._size)
         self._before, self._open = self._open, _unknown(0, self._size, 0)
 
@@ -341,8 +367,8 @@ class NodeGrowth:
     def _extended_by_arrays(self) -> _Grown:
         """Return the same for keys of any kind, with whole arrays."""
         blocks = [self._grown_by(item) for item in range(len(self._free))]
-        inherited, lowest, redundant = (np.concatenate([block[k] for block in blocks]) for k in (1, 2, 3))
-        return np.concatenate([block[0] for block in blocks]), inherited, lowest, redundant
+        inherited, lowest, worth = (np.concatenate([block[k] for block in blocks]) for k in (1, 2, 3))
+        return np.concatenate([block[0] for block in blocks]), inherited, lowest, worth
 
     def _grown_by(self, item: int) -> _Grown:
         """Return the sets of the next level whose largest member is this one, and what is inherited."""
@@ -359,22 +385,20 @@ class NodeGrowth:
             made = (earlier >= 0) & (self._before.reach[earlier] > item)
             level, members = level[(at >= 0) | ~made], members[(at >= 0) | ~made]
         # what the subsets say about each of the sets left
-        unit, edge, most, arity, spare = self._penalties
+        unit, edge, most, arity, _ = self._penalties
         product, n_fixed = self._fixed
         with np.errstate(over="ignore"):
             cost = unit * (product * np.prod(arity[members], axis=1))
-        inherited, redundant = np.full(level.size, -np.inf), np.full(level.size, np.inf)
+        inherited, worth = np.full(level.size, -np.inf), np.full(level.size, np.inf)
         lowest = most - cost - edge * (size + n_fixed)
         for t in range(size):
             at = _places(self._open.keys, self._keys.without(level, members, t))
             known = at >= 0
             inherited = np.where(known, np.maximum(inherited, self._open.best[at]), inherited)
             lowest = np.where(known, np.minimum(lowest, self._open.ceiling[at]), lowest)
-            b = members[:, t]
-            worth = self._open.joints[at] - (cost - cost / arity[b]) - edge - spare[b]
-            redundant = np.where(known, np.fmin(redundant, worth), redundant)
-        alive = lowest > inherited - self._slack - self._margin
-        return level[alive], inherited[alive], lowest[alive], redundant[alive]
+            worth = np.where(known, np.minimum(worth, self._open.worth[at]), worth)
+        alive = (lowest > inherited - self._slack - self._margin) & (cost < worth)
+        return level[alive], inherited[alive], lowest[alive], worth[alive]
 
     def frontier(self) -> Frontier:
         """Return where the listing stands: no sets if it is over."""

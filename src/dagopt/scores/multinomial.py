@@ -18,7 +18,7 @@ from dagopt.arrays import Floats, Ints
 from dagopt.bits import bit_counts
 from dagopt.data.table import DiscreteTable
 from dagopt.errors import InputError
-from dagopt.kernels.counts import count_arrays, cube, few_cells, joint_sets, slices
+from dagopt.kernels.counts import count_arrays, cube, few_cells, joint_sets, pair_tables, slices
 from dagopt.kernels.counts import counting as kernels
 from dagopt.kernels.counts.counting import CountForm, Counts
 from dagopt.kernels.counts.open_sets import Penalties
@@ -207,10 +207,36 @@ class CountingScore(JointScore):
             chosen = np.lexsort(ranks.T[::-1]) if rows.shape[1] else np.arange(len(rows))
         return chosen, np.ascontiguousarray(order[ranks[chosen]])
 
+    @cached_property
+    def _pairs(self) -> tuple[Ints, pair_tables.PairRows | None]:
+        """The rank of each column in the order of counting, and the rows in this order; None if there are too many."""
+        order = self._rare[0]
+        codes, arity, weights = self._data[:3]
+        return np.argsort(order), pair_tables.ranked(codes, arity, weights, order)
+
     def joints_of_sets(self, rows: Ints) -> tuple[Floats, Ints]:
-        """Return ``joint`` of sets of one size, one row per set, and how many cells occur in each."""
+        """Return ``joint`` of sets of one size, one row per set, and how many cells occur in each.
+
+        A joint does not depend on the other sets, to the last digit.
+        """
         joint, occurring = np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
-        joint_sets.joints_of_sets(self._data, *self._rare[1:], rows, joint, occurring)
+        rank, pairs = self._pairs
+        chosen = np.zeros(len(rows), dtype=np.bool_)
+        if pairs is not None and rows.shape[1] >= 2:
+            products = np.prod(self.arity[rows], axis=1, dtype=np.float64)
+            chosen = products <= pair_tables.MOST_CELLS
+        if chosen.any():
+            assert pairs is not None
+            sets = np.sort(rank[rows[chosen]], axis=1)
+            own, found = np.empty(len(sets)), np.empty(len(sets), dtype=np.int64)
+            about = (self._data.clogc, self._data.ess, sets, products[chosen])
+            pair_tables.joints_from_pairs(pairs, *about, own, found)
+            joint[chosen], occurring[chosen] = own, found
+        if not chosen.all():
+            left = np.flatnonzero(~chosen)
+            own, found = np.empty(len(left)), np.empty(len(left), dtype=np.int64)
+            joint_sets.joints_of_sets(self._data, *self._rare[1:], rows[left], own, found)
+            joint[left], occurring[left] = own, found
         return joint, occurring
 
     def costs_of_sets(self, node: int, rows: Ints) -> Floats:

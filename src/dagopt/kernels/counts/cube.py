@@ -2,7 +2,8 @@
 
 The counts of the cells of all variables are one array with an axis per variable. A further entry on an axis, the sum
 of the others, says "this variable is not in the set": with it on all axes, the array has the cells of all sets, as the
-data cubes of databases do. Then what the cells add is summed over each axis in turn.
+data cubes of databases do. Then what the cells add is summed over each axis in turn. This is done in blocks of the
+lowest variables, so that the arrays stay in the cache.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dagopt.kernels.counts.slices import low_products
 __all__ = ["cube_slice", "is_small_cube"]
 
 PAIRWISE = 8  # from so many numbers on, numpy adds up in another order
+MOST_IN_BLOCK = 60_000  # cells that are expanded at once: half a megabyte stays in the cache
 MOST_CELLS = 1 << 20  # 8 MB; twelve variables with two levels have half of them
 
 
@@ -44,29 +46,50 @@ def cube_slice(
             cell = cell * arity[b] + counts.codes[b]
         if b >= low_bits and high >> (b - low_bits) & 1:
             outer *= arity[b]
-    width = int(np.prod(counts.arity[:low_bits]))
-    cells = np.bincount(cell, counts.weights, minlength=outer * width).astype(np.int64)
-    # The first entry of each axis becomes the sum of the others.
+    whole = arity[:low_bits]
+    # The lowest axes are as many as fit into a block; the others are gone through set by set.
+    low, size = 0, 1
+    while low < low_bits and size * (whole[low] + 1) <= MOST_IN_BLOCK:
+        size *= whole[low] + 1
+        low += 1
+    above = whole[low:]
+    width = math.prod(whole[:low])
+    cells = np.bincount(cell, counts.weights, minlength=outer * math.prod(whole)).astype(np.int64)
+    cells = cells.reshape(outer, *reversed(above), width)
+    for mask in range(1 << len(above)):
+        dropped = tuple(len(above) - b for b in range(len(above)) if not mask >> b & 1)
+        blocks = cells.sum(axis=dropped).reshape(-1, width) if dropped else cells.reshape(-1, width)
+        terms = np.zeros(size)
+        for block in blocks:
+            if block.any():
+                terms += counts.clogc.take(_with_sums(block, whole[:low]), mode="clip")
+        out[mask << low : (mask + 1) << low] = _over_sets(terms, whole[:low])
+    out[outer * low_products(counts.arity, low_bits) > largest] = 0.0
+
+
+def _with_sums(cells: NDArray[np.int64], arity: list[int]) -> NDArray[np.int64]:
+    """Return cells, the first variable as the lowest digit, with the sum of the others before each axis."""
     inner = 1
-    for a in arity[:low_bits]:
+    for a in arity:
         before = cells.reshape(-1, a, inner)
         cells = np.empty((len(before), a + 1, inner), dtype=np.int64)
         _add_levels(before, cells[:, 0])
         cells[:, 1:] = before
         inner *= a + 1
-    # Then each axis becomes one of two entries: without the variable, and with all of its levels.
-    terms = counts.clogc.take(cells.reshape(outer, inner))
-    terms = terms[0] if outer == 1 else terms.sum(axis=0)
-    sets = 1
-    for a in reversed(arity[:low_bits]):
+    return cells.reshape(-1)
+
+
+def _over_sets(terms: NDArray[np.float64], arity: list[int]) -> NDArray[np.float64]:
+    """Return the sums of what cells add for every set: each axis becomes without the variable, and all its levels."""
+    sets, inner = 1, len(terms)
+    for a in reversed(arity):
         inner //= a + 1
         added = terms.reshape(sets, a + 1, inner)
         terms = np.empty((sets, 2, inner))
         terms[:, 0] = added[:, 0]
         _add_levels(added[:, 1:], terms[:, 1])
         sets *= 2
-    out[:] = terms.reshape(-1)
-    out[outer * low_products(counts.arity, low_bits) > largest] = 0.0
+    return terms.reshape(-1)
 
 
 def _add_levels(values: NDArray[Any], out: NDArray[Any]) -> None:

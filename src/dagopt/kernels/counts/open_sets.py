@@ -1,5 +1,9 @@
 """The next level of a listing of parent sets: the sets none of whose subsets with one fewer member is given up.
 
+What a member Y adds to a superset of J is at most N H(Y | J - Y) less N times the entropy of Y given all others, and Y
+costs a superset of cost c the share 1 - 1 / a_Y of c. So from some cost on all supersets of J need not all members of
+J. The least of it over the members is the *worth* of J: no useful superset costs as much.
+
 A subset was given up if it is not open although it was made: the set without its last member was open, and reached it.
 Sets are the bits of one integer each; bit b is the b-th candidate of the node. The open sets are found by a hash table.
 """
@@ -13,7 +17,7 @@ import numpy as np
 from dagopt.arrays import Floats, Ints
 from dagopt.kernels.store import njit
 
-__all__ = ["OpenSets", "Penalties", "extended"]
+__all__ = ["OpenSets", "Penalties", "extended", "worth_of"]
 
 ONE = np.int64(1)
 HASH = np.int64(-7046029254386353131)
@@ -22,7 +26,8 @@ HASH = np.int64(-7046029254386353131)
 class OpenSets(NamedTuple):
     """Sets of one size, sorted: the best score of each and its subsets, a bound on its supersets, and its joint.
 
-    A set is extended by candidates that come after its members, and below ``reach``.
+    A set is extended by candidates that come after its members, and below ``reach``. No useful superset costs as much
+    as its ``worth``.
     """
 
     keys: Ints
@@ -30,6 +35,7 @@ class OpenSets(NamedTuple):
     ceiling: Floats
     joints: Floats
     reach: Ints
+    worth: Floats
 
 
 class Penalties(NamedTuple):
@@ -74,6 +80,24 @@ def _place(table, keys, key):
 
 
 @njit(cache=True, nogil=True)
+def worth_of(keys, joints, before, penalties, slack, worth):
+    """Lower ``worth``, what is known from subsets, to what the joints of some sets say.
+
+    ``before`` has their subsets without one member; a member must add more than it costs by less than ``slack``.
+    """
+    edge, arity, spare = penalties.edge, penalties.arity, penalties.spare
+    table = _table(before.keys)
+    for k in range(keys.shape[0]):
+        for b in range(arity.shape[0]):
+            if (keys[k] >> b) & 1 and arity[b] > 1.0:
+                at = _place(table, before.keys, keys[k] ^ (ONE << b))
+                if at >= 0:
+                    gain = before.joints[at] - joints[k] - spare[b] - edge + slack
+                    if gain < worth[k] * (1.0 - 1.0 / arity[b]):  # false if a joint is not known
+                        worth[k] = gain / (1.0 - 1.0 / arity[b])
+
+
+@njit(cache=True, nogil=True)
 def extended(open_sets, before, penalties, fixed, slack, most_sets, out_keys, out_values):
     """Fill in the sets of the next size that can still win, sorted, and return how many there are.
 
@@ -92,18 +116,16 @@ def extended(open_sets, before, penalties, fixed, slack, most_sets, out_keys, ou
     most_sets : int
         Stop if there are more.
     out_keys, out_values : int array, float array of shape (3, len)
-        Room for one more than the most sets: their keys, and the best score of the subsets, the bound, and the joint
-        from which on a member is redundant.
+        Room for one more than the most sets: their keys, and the best score of the subsets, the bound, and the worth.
 
     Returns
     -------
     int
         How many there are; ``most_sets`` plus one if it was stopped.
     """
-    keys, best, ceiling, joints, reach = open_sets
-    unit, edge, most, arity, spare = penalties
+    keys, best, ceiling, _, reach, worth = open_sets
+    unit, edge, most, arity, _ = penalties
     table, earlier = _table(keys), _table(before.keys)
-    members = np.empty(64, dtype=np.int64)
     places = np.empty(64, dtype=np.int64)
     found = 0
     for item in range(arity.shape[0]):
@@ -113,14 +135,13 @@ def extended(open_sets, before, penalties, fixed, slack, most_sets, out_keys, ou
             k += 1
             if reach[k - 1] <= item:
                 continue
-            # the members, and the places of the subsets without one of them, -1 for a subset that was not made
+            # the places of the subsets without one of the members, -1 for a subset that was not made
             size = 0
             rest = key
             product = fixed[0]
             alive = True
             for b in range(item + 1):
                 if (rest >> b) & 1:
-                    members[size] = b
                     product *= arity[b]
                     places[size] = k - 1 if b == item else _place(table, keys, key ^ (ONE << b))
                     if places[size] < 0:
@@ -135,21 +156,20 @@ def extended(open_sets, before, penalties, fixed, slack, most_sets, out_keys, ou
             cost = unit * product
             inherited = -np.inf
             lowest = most - cost - edge * (size + fixed[1])
-            redundant = np.inf
+            least = np.inf
             for t in range(size):
                 at = places[t]
                 if at < 0:
                     continue
                 inherited = max(inherited, best[at])
                 lowest = min(lowest, ceiling[at])
-                b = members[t]
-                redundant = min(redundant, joints[at] - (cost - cost / arity[b]) - edge - spare[b])
-            if not lowest > inherited - slack:
+                least = min(least, worth[at])
+            if cost >= least or not lowest > inherited - slack:
                 continue
             out_keys[found] = key
             out_values[0, found] = inherited
             out_values[1, found] = lowest
-            out_values[2, found] = redundant
+            out_values[2, found] = least
             found += 1
             if found > most_sets:
                 return found
