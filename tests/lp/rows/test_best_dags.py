@@ -78,6 +78,7 @@ def point_of(families, chosen):
     return Point(families, values, 0.0, np.zeros_like(values))
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("seed", range(30))
 def test_some_best_dag_has_everything_at_once(seed):
     """No dominated family, a last node in every set, and no covered arc towards a higher priority."""

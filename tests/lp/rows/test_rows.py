@@ -242,6 +242,7 @@ def test_the_right_hand_side_covers_all_rounding(size, smallest):
     assert exact <= row.upper <= exact + 3 * margin  # the eigenvalue is known up to a factor of two
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_symmetry_rows_keep_a_dag_of_every_class(seed):
     """Of each equivalence class at least one DAG satisfies all rows for given priorities."""

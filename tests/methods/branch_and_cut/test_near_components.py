@@ -41,6 +41,7 @@ def assert_same(joined, whole):
     np.testing.assert_allclose(joined.families.loss, whole.families.loss, atol=1e-6)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", ["multinomial", "bdeu", "gaussian", "bge"])
 @pytest.mark.parametrize("known", [Constraints(), Constraints([("a", "b")], [("d", "e")], [["f"], ["g", "a"]], 3)])
 def test_the_dags_are_those_of_the_recursion(kind, known):

@@ -41,6 +41,7 @@ def empty(problem):
     return np.zeros((problem.n_nodes, problem.n_nodes), dtype=np.int8)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("bits", [1, 3, 12])
 @pytest.mark.parametrize("seed", range(10))
 def test_the_best_dag_is_found_from_any_start(seed, bits):
@@ -234,6 +235,7 @@ def problem_of_kind(kind, seed, n=6, rows=200):
     return dagopt.learn(data, "hc", progress=False, **options).problem
 
 
+@pytest.mark.few(8)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("bits", [2, 12])
 @pytest.mark.parametrize("kind", ["mixed", "basis", "numbers, told", "mixed, told"])
