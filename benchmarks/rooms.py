@@ -38,11 +38,7 @@ def room_of(path: str) -> str:
 def imports_of(path: str, text: str, rooms: set[str]) -> list[Import]:
     """Return every import in the source of the module at ``path`` below the package."""
     package = ["dagopt", *Path(path).parts[:-1]]
-    return [
-        Import(module, node.lineno)
-        for node in _importing(text)
-        for module in _modules(node, package, rooms)
-    ]
+    return [Import(module, node.lineno) for node in _importing(text) for module in _modules(node, package, rooms)]
 
 
 @cache

@@ -2,7 +2,7 @@
 
 Each folder of ``tests/`` is a process, and so are the files directly in it together. CPU seconds are user and system
 time, with those of processes that tests start and wait for. ``collecting`` is what each process of ``make test`` pays
-once; ``compiling`` is what numba compiles because it is not in ``needed.json``; ``processes`` are those that are started.
+once; ``compiling`` is what numba compiles because it is not in ``needed.json``; ``processes`` are those started.
 """
 
 from __future__ import annotations

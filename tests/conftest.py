@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import importlib.util
 import json
 from collections import Counter
@@ -36,6 +37,12 @@ def spread(cases, number):
         waiting.remove(chosen[-1])
         times.update(values[chosen[-1]])
     return [cases[place] for place in chosen]
+
+
+def pytest_collection_finish():
+    """Leave what was imported out of the search for garbage, which looks through all of it now and then."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -147,7 +147,8 @@ def test_a_stopped_run_keeps_its_checkpoint(folder):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs pipes of POSIX")
-@pytest.mark.parametrize("asked", ["learn data.csv -q --method hc", pytest.param("networks", marks=pytest.mark.slow)])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("asked", ["learn data.csv -q --method hc", "learn data.csv -q --method hc --json", "networks"])
 def test_a_reader_that_has_gone(folder, asked):
     """As in ``dagopt ... | head``: nothing is said, and it is no failure."""
     reading, writing = os.pipe()

@@ -107,7 +107,7 @@ def test_too_many_sets_are_priced():
 def test_few_sets_are_listed_where_memory_is_short(monkeypatch):
     """By default half of the free memory limits the listing."""
     monkeypatch.setattr(solve, "available_bytes", lambda: 6 * solve.BYTES_PER_SET)
-    result = solve_branch_and_cut(problem_of(gaussian_table(1, 8)), **quiet())
+    result = solve_branch_and_cut(problem_of(gaussian_table(1, 6)), **quiet())
     assert "more than max_sets=3: they are priced instead of listed" in result.notes[0]
 
 

@@ -63,7 +63,9 @@ def test_the_bound_holds_whenever_the_run_is_stopped(seed, count):
     assert result.score <= best.score + 1e-6
 
 
-@pytest.mark.parametrize(("n", "degree", "seed"), [(10, 0.5, 0), (12, 1.0, 1), pytest.param(12, 1.0, 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("n", "degree", "seed"), [(10, 0.5, 0), (12, 1.0, 1), pytest.param(12, 1.0, 2, marks=pytest.mark.slow)]
+)
 def test_rows_close_most_of_the_gap_and_keep_the_answer(n, degree, seed):
     """The same DAG as without them, never worse, and a bound that is several times as close."""
     data, _ = dagopt.simulate(n, 5000, degree, seed)

@@ -82,7 +82,7 @@ def members_of(graph):
 
 def test_random_classes_of_five_nodes():
     """So they are for classes of five nodes, with and without knowledge that forbids edges."""
-    for dag, _ in zip(random_dags(5, 0), range(30), strict=False):
+    for dag, _ in zip(random_dags(5, 0), range(15), strict=False):
         graph = cpdag(dag)
         members = members_of(graph)
         check(graph, members)
