@@ -106,6 +106,7 @@ def test_last_nodes_and_priorities_exclude_dags():
     assert any(SymmetryRows(rng.permutation(N), 20).separate(point_of(families, chosen)) for chosen in best)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("seed", range(30))
 def test_conclusions_keep_a_best_dag(seed):
     """From statements that are true of its order, only true ones follow, and no family of it is excluded."""

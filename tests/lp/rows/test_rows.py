@@ -65,6 +65,7 @@ def finders(rng, threads):
     ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", range(10))
 def test_every_dag_satisfies_every_row_that_the_point_violates(seed):
     """Over all 543 DAGs of four nodes."""

@@ -32,6 +32,7 @@ def stopping_after(count):
     return Deadline(float(count), clock=lambda: float(next(ticks)))
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("local_size", [0, 4, 8])
 @pytest.mark.parametrize("seed", range(8))
 def test_best_dag_over_a_pool(seed, local_size):

@@ -56,6 +56,7 @@ def test_the_best_dag_is_found_from_any_start(seed, bits):
     assert found.root_bound >= best
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_best_dag_is_confirmed(seed):
     """Started from the optimum nothing better is found, and few states are kept."""
