@@ -78,7 +78,7 @@ def test_every_figure_is_that_of_solving_again(kind, known):
                 assert one.regret >= 0
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("known", ["nothing", "much"])
 @pytest.mark.parametrize("kind", DATA)
 def test_search_gives_upper_estimates(kind, known):
@@ -99,7 +99,6 @@ def test_search_gives_upper_estimates(kind, known):
 QUICK = {("discrete", "nothing"), ("gaussian", "much")}
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "kind, known",
     [
@@ -220,7 +219,6 @@ def test_a_pair_that_is_not_joined():
     assert said.local_loss >= min(said.forward.regret, said.backward.regret) - 1e-9
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("size", [1e-150, 1e-9, 1.0, 1e200])
 def test_scores_of_any_size_lose_as_much(size):
     """A score times 1e-150 has the same figures times 1e-150: nothing that differs counts as equal."""

@@ -17,7 +17,6 @@ PROVING = ("exact", "auto", "branch-and-cut", "gobnilp")
 SEARCHING = ("order", "hc", "tabu")
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_every_method_holds_order_paths_and_beliefs(seed: int) -> None:
     """Proven answers are the best of all DAGs that obey, searches obey, and bounds hold."""

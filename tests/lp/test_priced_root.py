@@ -85,7 +85,6 @@ def test_the_families_left_have_the_best_dag_from_a_nearly_best_one():
     assert tried > 3
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_branch_and_cut_over_the_families_left_proves_the_optimum(seed, monkeypatch):
     """Where all sets are too many but those left are not, the proof is one over all DAGs."""

@@ -29,7 +29,6 @@ def test_no_dag_over_blocks_scores_more_than_its_columns(seed, edge_penalty):
             assert own == pytest.approx(bound, abs=1e-4)
 
 
-@pytest.mark.few(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["bic", "ebic", "basis"])
 def test_too_many_sets_to_list_leave_a_bound_by_columns(kind):

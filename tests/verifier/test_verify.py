@@ -54,7 +54,6 @@ def changed(path, **claims):
 # --- honest proofs --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("score", ["bic", "aic", "ebic", "loglik", "bdeu", 2.5])
 def test_honest_proofs_of_levels_are_verified(proof, score):
     """The checker finds the same best score with its own counts."""

@@ -134,7 +134,6 @@ def test_all_joints_cover_all_masks(case):
         assert out[mask] == pytest.approx(case.joint(naive.members(mask, variables)), rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.few(14)
 @pytest.mark.parametrize("labelled_variables", [0, 1, 2, labelled.MOST_LABELLED])
 def test_slices_cover_the_sets_with_given_high_bits(case, labelled_variables, monkeypatch):
     """Both ways to fill a slice have the joint of every set in it, however many variables are left to labels."""
@@ -196,7 +195,6 @@ def test_cubes_have_the_joints_of_all_sets(case):
             np.testing.assert_allclose(out, joints, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.few(14)
 @pytest.mark.parametrize("largest", [1.0, 5.5, 12.0, 40.0])
 def test_sets_with_large_products_are_left_out(case, largest):
     """Sets whose arities multiply to more than a limit get 0, all others their joint, in every slice and either way."""

@@ -64,7 +64,6 @@ def test_independent_parts_are_combined():
     np.testing.assert_allclose(losses, joined.losses[0][: len(losses)], atol=1e-9)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["bdeu", "gaussian"])
 def test_large_components_are_split(kind, monkeypatch):
     """DAGs with an edge and without it are found apart, and together they are those of the recursion."""

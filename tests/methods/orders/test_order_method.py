@@ -210,7 +210,6 @@ def test_a_search_that_remembers_what_it_met():
         assert {node for node, _ in few} == set(range(8))
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["gaussian", "discrete"])
 def test_number_of_threads_does_not_change_the_dag(kind):
     """Searches that end with DAGs of one class differ by rounding only: the first of them counts, for any threads."""
