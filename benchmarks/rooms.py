@@ -9,6 +9,7 @@ parsed, not imported, so imports inside functions and under TYPE_CHECKING count 
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ class Import(NamedTuple):
     line: int
 
 
+@cache
 def sources(package: Path = PACKAGE) -> dict[str, str]:
     """Return the text of every module by its path below the package."""
     files = sorted(package.rglob("*.py"))
@@ -36,12 +38,13 @@ def room_of(path: str) -> str:
 def imports_of(path: str, text: str, rooms: set[str]) -> list[Import]:
     """Return every import in the source of the module at ``path`` below the package."""
     package = ["dagopt", *Path(path).parts[:-1]]
-    return [
-        Import(module, node.lineno)
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)
-        for module in _modules(node, package, rooms)
-    ]
+    return [Import(module, node.lineno) for node in _importing(text) for module in _modules(node, package, rooms)]
+
+
+@cache
+def _importing(text: str) -> list[ast.AST]:
+    """Return the nodes of a source that may import something."""
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)]
 
 
 def _modules(node: ast.AST, package: list[str], rooms: set[str]) -> list[str]:

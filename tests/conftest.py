@@ -3,14 +3,46 @@
 from __future__ import annotations
 
 import csv
+import gc
 import importlib.util
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dagopt.data.table import ContinuousTable, as_table
+
+
+@pytest.hookimpl(tryfirst=True)  # before those that are slow are left out
+def pytest_collection_modifyitems(items):
+    """Leave all but a few cases of a test marked ``few`` to ``make test-all``."""
+    cases = {}
+    for item in items:
+        if item.get_closest_marker("few"):
+            cases.setdefault((item.parent, item.originalname), []).append(item)
+    for of_one in cases.values():
+        (number,) = of_one[0].get_closest_marker("few").args
+        for item in set(of_one) - set(spread(of_one, number)):
+            item.add_marker(pytest.mark.slow)
+
+
+def spread(cases, number):
+    """Return so many cases, one after the other that whose values of the parameters were chosen least before."""
+    values = [[(name, id(value)) for name, value in case.callspec.params.items()] for case in cases]
+    waiting, chosen, times = list(range(len(cases))), [], Counter()
+    while waiting and len(chosen) < number:
+        chosen.append(min(waiting, key=lambda place: sum(times[value] for value in values[place])))
+        waiting.remove(chosen[-1])
+        times.update(values[chosen[-1]])
+    return [cases[place] for place in chosen]
+
+
+def pytest_collection_finish():
+    """Leave what was imported out of the search for garbage, which looks through all of it now and then."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -185,12 +185,12 @@ def test_a_search_over_prefixes_that_drops_too_much_is_found(monkeypatch, switch
         search._limits = (search._limits[0] + 1.5, search._limits[1])
 
     def hunted():
-        for seed in range(40):
+        for seed in range(20):
             cuts.check_pool(np.random.default_rng([7, seed]), counts)
 
     counts = Counter()
     hunted()
-    assert counts["switches: pools"] == 40
+    assert counts["switches: pools"] == 20
     monkeypatch.setattr(PrefixSearch, "_prepare" if switch == "loss" else "_group",
                         strict_loss if switch == "loss" else strict_score)  # fmt: skip
     with pytest.raises(Wrong):

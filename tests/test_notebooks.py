@@ -14,10 +14,10 @@ NOTEBOOKS = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in
 LARGEST = 300_000  # bytes of a file
 MACHINE = re.compile(r"/(?:home|root|tmp|work|Users|opt|usr)/|site-packages|[A-Z]:\\\\")
 QUICK = {  # what the cell with the tag "parameters" says, in small
-    "alarm.ipynb": {"rows": 300, "seconds": 2},
+    "alarm.ipynb": {"rows": 200, "seconds": 1},
     "birth_weight.ipynb": {"rows": 400, "graphs": 4},
     "improve_a_dag.ipynb": {"rows": 300},
-    "model_fit.ipynb": {"rows": 300, "seconds": 2},
+    "model_fit.ipynb": {"rows": 300, "seconds": 1},
     "questions.ipynb": {"share_missing": 0.3},
     "signalling.ipynb": {"rows": 200, "resamples": 4},
     "tables.ipynb": {"rows": 200, "folds": 2},

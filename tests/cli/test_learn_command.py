@@ -198,6 +198,7 @@ def test_a_folder_that_nobody_can_write_into(said, monkeypatch):
     assert "could not write into '/proc/self/out'" in line
 
 
+@pytest.mark.slow  # as test_a_full_disk for this command, but in a process of its own
 @pytest.mark.skipif(os.name == "nt", reason="needs limits of a POSIX shell")
 def test_a_file_that_outgrows_the_disk_leaves_nothing(folder):
     """A file that the system cuts off in the middle of writing is not there, nor a part of it."""

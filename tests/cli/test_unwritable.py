@@ -147,6 +147,7 @@ def test_a_stopped_run_keeps_its_checkpoint(folder):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs pipes of POSIX")
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", ["learn data.csv -q --method hc", "learn data.csv -q --method hc --json", "networks"])
 def test_a_reader_that_has_gone(folder, asked):
     """As in ``dagopt ... | head``: nothing is said, and it is no failure."""

@@ -157,6 +157,7 @@ def test_the_table_counts_edges(seed):
     pd.testing.assert_frame_equal(found.to_frame(), edges)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("at_most", [None, 1])
 @pytest.mark.parametrize("seed", range(20))
 def test_the_consensus_follows_its_rule(seed, at_most):

@@ -33,7 +33,7 @@ def shares_of_dags(problem, prior):
     return np.exp(weight - logsumexp(weight))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(problem=problems(min_nodes=2), prior=st.sampled_from(["fair", "uniform"]), node=st.integers(0, 4))
 def test_parent_sets_have_the_probability_of_their_dags(problem, prior, node):
     """The probability of a parent set is the sum over all DAGs that have it, each as often as orders agree with it."""

@@ -17,7 +17,7 @@ from dagopt.networks.effects.estimates import estimate
 from every_dag import continuous_table, learned, members, parent_sets, problems, totals
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(problem=problems(min_nodes=2), within=st.sampled_from([0.7131, 2.1417, 5.3199]), pair=st.integers(0, 19))
 def test_the_effects_are_those_of_all_dags(problem, within, pair):
     """One row for each parent set of the cause in a DAG within the limit, with its loss, and the hull of them."""

@@ -58,6 +58,7 @@ def by_solving(data, options, known, a, b):
     )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("known", KNOWN)
 @pytest.mark.parametrize("kind", DATA)
 def test_every_figure_is_that_of_solving_again(kind, known):
@@ -77,6 +78,7 @@ def test_every_figure_is_that_of_solving_again(kind, known):
                 assert one.regret >= 0
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("known", ["nothing", "much"])
 @pytest.mark.parametrize("kind", DATA)
 def test_search_gives_upper_estimates(kind, known):

@@ -32,6 +32,7 @@ def all_dags(problem, prior="fair"):
     return (parents[:, None, :] >> np.arange(n)[None, :, None] & 1).astype(np.int8), shares / shares.sum()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("prior", ["fair", "uniform"])
 @pytest.mark.parametrize("whole", [False, True])
 def test_dags_are_drawn_by_their_probability(prior, whole, monkeypatch):

@@ -53,6 +53,7 @@ def test_every_point_is_the_optimum(kind, options, request):
         assert row.edges == graph.n_edges
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("method", ["auto", "order", "hc"])
 @pytest.mark.parametrize("kind", ["numbers", "levels"])
 def test_parameters_and_likelihood_rise_as_the_penalty_falls(kind, method, request):

@@ -15,7 +15,7 @@ from dagopt.methods.exact import near_dags
 from every_dag import classes, continuous_table, discrete_table, learned, parent_sets, problems, totals
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(problem=problems(min_nodes=2), within=st.sampled_from([0.7131, 2.1417, 5.3199]))
 def test_classes_and_edges_are_those_of_all_dags(problem, within):
     """The classes, their DAGs, and the edges that all, some or none have, by brute force."""

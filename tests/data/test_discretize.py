@@ -47,7 +47,7 @@ def test_interval_levels_are_those_of_pandas(bins, rng):
     np.testing.assert_array_equal(_cut(values, "interval", bins).values, expected)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(VALUES, st.sampled_from(["quantile", "interval"]), st.integers(2, 6))
 def test_levels_follow_the_values(values, method, bins):
     """Equal values share a level, greater values never have a lower one, and every level occurs."""
@@ -60,7 +60,7 @@ def test_levels_follow_the_values(values, method, bins):
             assert k == m if x == y else (k <= m if x < y else k >= m)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(VALUES, st.sampled_from(["quantile", "interval"]), st.integers(2, 6))
 def test_names_of_levels_are_true(values, method, bins):
     """A value lies in the interval that names its level."""

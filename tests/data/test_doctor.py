@@ -166,7 +166,7 @@ def test_strong_but_honest_dependence_is_no_finding():
     assert examine(frame).findings == ()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(st.integers(0, 10**6), st.integers(5, 80), st.lists(st.integers(2, 40), min_size=2, max_size=4))
 def test_the_claim_about_arity_is_true(seed, n_samples, arities):
     """No edge from or to a column that is flagged improves BIC, whatever the other parents are."""

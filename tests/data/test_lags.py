@@ -144,6 +144,7 @@ def test_scores_are_those_of_a_table_made_by_hand() -> None:
     assert result.figures.node_scores.index.tolist() == ["a", "b", "c"]
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("within", [True, False])
 @pytest.mark.parametrize("method", ["exact", "branch-and-cut", "auto"])

@@ -126,6 +126,7 @@ def test_everything_after_learning_is_that_of_repeated_rows(kind):
     assert figures[0] == pytest.approx(figures[1], rel=1e-6)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("method", ["hc", "tabu", "order", "pc", "mmhc", "branch-and-cut"])
 @pytest.mark.parametrize("kind", ["continuous", "discrete"])
 def test_methods_take_weights(method, kind):

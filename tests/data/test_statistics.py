@@ -60,6 +60,7 @@ def summarised_in_parts(frame: pd.DataFrame, seed: int, **options: object) -> St
     return total
 
 
+@pytest.mark.few(18)
 @pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])
 @pytest.mark.parametrize("seed", range(17))
 def test_scores_of_parts_are_those_of_all_rows(kind: str, seed: int) -> None:

@@ -24,7 +24,7 @@ def _expanded(table):
     return rows
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(*[st.integers(-2, 2)] * 3), min_size=1, max_size=40))
 def test_distinct_rows_with_weights_are_the_rows(rows):
     """The weights sum to N and expand to the rows, each distinct row once."""

@@ -27,6 +27,7 @@ from made_tables import mixed_table
 KNOWN = Constraints(required=[("V0", "V1")], forbidden=[("V2", "V1"), ("V3", "V0")], max_parents=3)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("constraints", [None, Constraints(max_parents=2), KNOWN])
 @pytest.mark.parametrize("score", ["bic", "aic", "ebic"])
 @pytest.mark.parametrize("seed", range(4))
@@ -38,6 +39,7 @@ def test_mixed_sets_are_those_that_no_subset_beats(seed, score, constraints):
         assert sets[node] == undominated(made, knowledge, node)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("constraints", [None, KNOWN])
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("seed", range(6))

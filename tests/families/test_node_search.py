@@ -30,6 +30,7 @@ def search_of(score, prices, most, limit):
     return NodeSearch(score.correlation, score.n_samples, score.costs, NODE, must, free, most, 1e-6, prices, limit)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("whole", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("most", [2, 6])
 @pytest.mark.parametrize("seed", range(6))

@@ -109,7 +109,7 @@ def test_pool_survives_a_jkl_file(pool, tmp_path_factory):
 # --- the best DAG over it -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(pool=pools())
 def test_best_dag_over_a_pool(pool):
     """The best DAG whose parent sets are all candidates is found; where there is none, the error says so."""

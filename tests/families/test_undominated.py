@@ -36,6 +36,7 @@ def listed(table, constraints=None, most=10**6, **options):
 KNOWN = Constraints(required=[("V0", "V1")], forbidden=[("V2", "V1"), ("V3", "V0")], max_parents=3)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("constraints", [None, Constraints(max_parents=2), KNOWN])
 @pytest.mark.parametrize("options", [{"score": "bic"}, {"score": "aic"}, {"score": "bic", "convention": "bnlearn"}])
 @pytest.mark.parametrize("seed", range(4))

@@ -105,6 +105,7 @@ def grown(problem, most_sets=None, n_jobs=1):
     return candidates
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize(("n_nodes", "n_rows", "seed"), [(5, 40, 0), (7, 300, 1), (8, 1000, 7), (9, 120, 3)])
 def test_all_useful_sets_of_any_size_are_listed(score, n_nodes, n_rows, seed):
@@ -115,7 +116,7 @@ def test_all_useful_sets_of_any_size_are_listed(score, n_nodes, n_rows, seed):
     assert_lists_what_is_useful(problem, as_dicts(candidates.pool()))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=18, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     score=st.sampled_from(SCORES),
     n_rows=st.sampled_from([10, 60, 400]),
@@ -128,7 +129,7 @@ def test_all_useful_sets_are_listed_with_knowledge(score, n_rows, seed, constrai
     assert_lists_what_is_useful(problem, as_dicts(grown(problem).pool()))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=18, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     score=st.sampled_from(SCORES),
     n_rows=st.sampled_from([20, 100, 500]),
@@ -146,6 +147,7 @@ def test_stand_ins_cover_all_sets_that_are_not_listed(score, n_rows, seed, most_
             assert best_subset(own, mask) >= value - ROUNDING
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("seed", [10, 14])
 def test_best_dag_over_the_listing_is_the_best_of_all(score, seed):
@@ -158,6 +160,7 @@ def test_best_dag_over_the_listing_is_the_best_of_all(score, seed):
     assert found.bound >= best - ROUNDING
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", [1, 5])
 @pytest.mark.parametrize("score", ["bic", "aic", "ebic"])
 def test_rounds_with_stand_ins_end_at_the_same_optimum(score, seed, monkeypatch):
@@ -176,6 +179,7 @@ def test_rounds_with_stand_ins_end_at_the_same_optimum(score, seed, monkeypatch)
     assert first.status in ("optimal", "converged")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("score", ["bic", "bdeu"])
 def test_listing_does_not_depend_on_the_number_of_threads(score):
     """With one thread and with two, and with a limit on the sets of a node, exactly the same sets are listed."""
@@ -205,6 +209,7 @@ def test_required_limit_of_candidate_pool_is_unchanged():
         assert own == {mask: value for mask, value in everything.items() if mask.bit_count() <= 2}
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("seed", range(2))
 def test_the_kernel_that_extends_sets_agrees_with_arrays(score, seed):
@@ -228,6 +233,7 @@ def test_the_kernel_that_extends_sets_agrees_with_arrays(score, seed):
     assert n_sets > 20
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("seed", range(6))
 def test_reaches_and_bounds_of_tails(score, seed):

@@ -51,6 +51,7 @@ def all_members(dag, must, may):
     return list(found.values())
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_essential_graph_under_knowledge_is_the_union_of_members(seed):
     """An edge has both directions where members that obey the knowledge have both, and else the one they have."""

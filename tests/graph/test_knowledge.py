@@ -174,7 +174,7 @@ def _facts(draw):
     return {"required": required, "forbidden": forbidden, "tiers": tiers, "max_parents": draw(limits | named)}
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(_facts())
 def test_allowed_sets_are_those_of_the_definition(facts):
     """A set is allowed exactly when it has what is required, nothing forbidden or later, and is small enough."""

@@ -36,7 +36,7 @@ def mark(graph, i, j):
     return (int(essential[i, j]), int(essential[j, i]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(pairs_of_graphs())
 def test_numbers_by_definition(graphs):
     """Every count is what a loop over the node pairs gives."""

@@ -30,6 +30,7 @@ def cyclic_pool(n_nodes=9, seed=4, n_families=20):
     return random_pool(np.random.default_rng(seed), n_nodes, n_families)
 
 
+@pytest.mark.few(18)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(("n_nodes", "n_families"), SIZES)
 @pytest.mark.parametrize("seed", [0, 1])

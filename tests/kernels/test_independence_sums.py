@@ -120,7 +120,7 @@ def test_separation_finds_the_same_set_however_often_it_is_resumed(size, budget,
 
 
 @given(st.integers(0, 10**6), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_table_statistics_are_sums_over_strata(seed, pearson):
     """Both forms of the kernel give scipy's statistic, summed over the configurations of the set."""
     rng = np.random.default_rng(seed)

@@ -92,7 +92,7 @@ def test_extended_closure_is_the_closure_of_the_extension(seed, n):
             assert np.array_equal(extended, naive_reach(dag))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 6), st.booleans())
 def test_best_move_is_the_first_of_the_best_legal_ones(seed, n, ties):
     """The kernel picks what a loop over all moves picks, knowledge and ties included."""

@@ -281,8 +281,8 @@ def named_by(tree, known):
 def public_kernels():
     """Return the names of the kernels that Python calls."""
     known = kernels()
-    others = [path for path in PACKAGE.rglob("*.py") if PACKAGE / "kernels" not in path.parents]
-    found = set().union(*(named_by(ast.parse(path.read_text()), known) for path in others))
+    others = [path.read_text() for path in PACKAGE.rglob("*.py") if PACKAGE / "kernels" not in path.parents]
+    found = set().union(*(named_by(ast.parse(text), known) for text in others if ROOM in text))
     found = {name.removeprefix(f"{ROOM}.") for name in found}
     kernels_in_list = json.loads((PACKAGE / "kernels" / "needed.json").read_text())["kernels"]
     listed = {kernel for kernel, _, runs, _ in kernels_in_list if runs}
@@ -303,7 +303,7 @@ def test_the_tests_exist_and_name_their_kernels():
     for where, own in TWINS.items():
         path, _, test = where.partition("::")
         text = (TESTS / path).read_text()
-        assert any(isinstance(node, ast.FunctionDef) and node.name == test for node in ast.parse(text).body), where
+        assert f"\ndef {test}(" in text, where
         through = {"walk": "joint_slice", "_walk": "largest_excess", "resume": "NodeSearch", "extend": "best("}
         for kernel in own:
             name = kernel.rpartition(".")[2]

@@ -43,7 +43,7 @@ def support(pool, values):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.floats(0.02, 0.5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_clusters_of_a_graph_are_closed_and_found_iff_it_has_a_cycle(seed, n_nodes, density):
     """Each node of a returned cluster has a parent in it, and a DAG has no such clusters."""
     rng = np.random.default_rng(seed)
@@ -72,7 +72,7 @@ def test_shortest_cycles_come_before_their_component():
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_heuristic_clusters_are_violated_distinct_and_sorted(seed, n_nodes, spread):
     """Every cluster that the heuristic returns is violated by more than the tolerance, the worst first."""
     rng, pool = seeded(seed, n_nodes, 8)
@@ -86,7 +86,7 @@ def test_heuristic_clusters_are_violated_distinct_and_sorted(seed, n_nodes, spre
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 8), st.integers(1, 4))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=18, deadline=None)
 def test_exact_separation_equals_all_clusters(seed, n_nodes, spread):
     """The search, the separation IP and the exhaustive kernel find the largest violation of the definition."""
     rng, pool = seeded(seed, n_nodes, 6)

@@ -38,7 +38,7 @@ def oracle(costs, matrix, right, upper):
     return -answer.fun
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(SEEDS)
 def test_an_optimal_point_with_its_multipliers(seed):
     """Maximising under rows <=, λ >= 0, slack rows have λ = 0, and reduced costs have the sign of the bound."""
@@ -56,7 +56,7 @@ def test_an_optimal_point_with_its_multipliers(seed):
     assert right @ solution.multipliers + np.maximum(gain, 0) @ upper == pytest.approx(solution.value, abs=1e-6)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=18)
 @given(SEEDS)
 def test_minimising_is_maximising_the_negative(seed):
     """The value turns its sign, and the multipliers are those of the maximisation."""
@@ -69,7 +69,7 @@ def test_minimising_is_maximising_the_negative(seed):
     assert right @ least.multipliers + np.maximum(gain, 0) @ upper == pytest.approx(most.value, abs=1e-6)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(SEEDS)
 def test_growing_equals_starting_from_scratch(seed):
     """Columns and rows that come one by one, with solves between, lead to the value of the whole at once."""
@@ -182,7 +182,7 @@ def test_a_time_limit_is_told_from_infeasibility():
     assert not program.out_of_time
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(SEEDS)
 def test_other_right_sides_give_the_value_of_a_new_program(seed):
     """Some rows get one other right side after a solve."""

@@ -39,6 +39,7 @@ def priced(problem, dag, max_sets):
     return root, first
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("constraints", [None, Constraints(max_parents=2), KNOWN])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_bound_falls_from_the_likelihood_towards_the_optimum(seed, constraints):
@@ -52,6 +53,7 @@ def test_the_bound_falls_from_the_likelihood_towards_the_optimum(seed, constrain
     assert first == pytest.approx(max(likelihood_bound(problem), first), abs=1e-2)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_families_left_have_every_better_dag(seed):
     """From a DAG far below the optimum, the families of the optimum, or of one as good, are listed."""

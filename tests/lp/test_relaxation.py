@@ -114,6 +114,7 @@ def test_pair_rows_end_when_it_gets_late():
     assert len(rows) > 2
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("join", [False, True])
 @pytest.mark.parametrize("seed", range(10))
 def test_rows_of_log_determinants(seed, join):

@@ -72,7 +72,7 @@ def oracle(master):
     return -answer.fun
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(SEEDS)
 def test_the_value_is_that_of_the_definition(seed):
     """However families and clusters came, the value is scipy's over the same families and clusters."""
@@ -85,7 +85,7 @@ def test_the_value_is_that_of_the_definition(seed):
     assert at_once(n, families, clusters).solve().bound == pytest.approx(expected, abs=1e-5)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(SEEDS)
 def test_the_point_and_its_duals_are_optimal(seed):
     """Reduced costs are zero where the point is positive and never negative; duals of clusters are not either."""
@@ -104,7 +104,7 @@ def test_the_point_and_its_duals_are_optimal(seed):
         assert lp.values[lp.families.own(node)].sum() == pytest.approx(1.0)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(SEEDS)
 def test_rebuilding_changes_nothing(seed):
     """The model made anew has the same families, clusters and value, and grows on as before."""
@@ -122,7 +122,7 @@ def test_rebuilding_changes_nothing(seed):
     assert master.solve().bound == pytest.approx(oracle(master), abs=1e-5)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(SEEDS, st.floats(-1e5, 1e5))
 def test_a_constant_in_a_nodes_scores_moves_its_dual_alone(seed, constant):
     """Scores of a node shifted by a constant shift value and λ_i by it, and leave reduced costs as they are."""

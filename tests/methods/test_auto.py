@@ -50,8 +50,8 @@ def choice_of(problem, seconds=None, cores=1, memory=4 << 30):
         (40, "bdeu", True, None, "gobnilp"),
         (40, "bic", True, 1e-6, "cg-dca"),
         (1500, "bic", True, None, "cg-dca"),
-        (40, "bge", False, None, "branch-and-cut"),
-        (100, "bic", False, None, "branch-and-cut"),
+        (30, "bge", False, None, "branch-and-cut"),
+        (65, "bic", False, None, "branch-and-cut"),
         (auto.MOST_COLUMNS + 1, "bic", False, None, "cg-dca"),
     ],
 )
@@ -67,7 +67,7 @@ def test_the_choice(n_nodes, score, discrete, seconds, expected):
 @pytest.mark.parametrize(
     ("n_nodes", "rows", "score", "limit", "size"),
     [
-        (40, 60, "bic", None, 39), (40, 60, "bdeu", None, 39), (100, 20000, "bdeu", None, 99), (40, 60, "bic", 4, 4),
+        (40, 60, "bic", None, 39), (40, 60, "bdeu", None, 39), (70, 5000, "bdeu", None, 69), (40, 60, "bic", 4, 4),
         (40, 60, "bic", 1, 1),
     ],
 )  # fmt: skip
@@ -256,6 +256,7 @@ def test_a_search_comes_first_where_exact_may_not_end(monkeypatch, share, search
         assert result.score >= dagopt.learn(data, "order", progress=False).score - 1e-9
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])
 @pytest.mark.parametrize("score", ["bic", "aic"])
 def test_auto_is_never_below_a_search(kind, score):

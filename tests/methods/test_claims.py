@@ -92,6 +92,7 @@ def test_a_stopped_run_returns_no_edge_that_loses():
     assert without_losses(Answer("hc", everything, 0.0, "converged"), problem).adjacency.sum() == 6
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("method", ["exact", "gobnilp", "branch-and-cut", "cg-dca", "order", "hc"])
 @pytest.mark.parametrize("score", ["bic", "bdeu"])
 def test_a_constant_column_has_no_edges(method, score):

@@ -15,7 +15,7 @@ from made_problems import gaussian_table, problem_of
 
 
 @given(problem=problems(max_nodes=5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_no_dag_exceeds_the_bound(problem):
     """Over all DAGs that the knowledge allows, for every kind of score."""
     assert likelihood_bound(problem) >= totals(problem.score, problem.knowledge).max()
@@ -67,6 +67,7 @@ def test_discrete_data_have_the_bound_as_well():
         assert np.isfinite(likelihood_bound(problem))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("discrete", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_rows_with_interventions_have_a_bound(seed, discrete):

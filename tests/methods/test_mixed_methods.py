@@ -23,6 +23,7 @@ def test_exact_is_the_best_of_all_dags(n, score):
     assert result.score == pytest.approx(best, rel=1e-9)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("n", [3, 4, 5, 6])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_exact_order_and_cg_dca_agree(n, seed):
@@ -38,6 +39,7 @@ def test_exact_order_and_cg_dca_agree(n, seed):
     assert limited.score == pytest.approx(exact.score, abs=1e-5)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_branch_and_cut_proves_the_best_of_all_dags(seed):
     """By blocks: the optimum and the bound against all DAGs, with constraints."""

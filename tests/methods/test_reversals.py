@@ -10,6 +10,7 @@ from dagopt.methods import alternatives
 from every_dag import parent_sets, totals
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])
 @pytest.mark.parametrize("seed", range(6))
 def test_losses_are_those_over_every_dag(kind, seed):

@@ -61,7 +61,7 @@ def test_no_start_is_what_is_required():
     assert start_dag(problem(known), None).tolist() == [[0] * 4, [0] * 4, [1, 0, 0, 0], [0] * 4]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_an_essential_graph_becomes_a_member(seed):
     """Of an essential graph the start is a DAG of the class, directed as knowledge demands."""

@@ -127,7 +127,7 @@ def test_discrete_fit_recovers_generator():
         assert (np.abs(fitted.tables[j] - truth.tables[j]) <= 5 * error + 1 / rows).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), n_nodes=st.integers(2, 6), degree=st.floats(0, 0.5))
 def test_discrete_log_likelihood_is_naive_sum(seed, n_nodes, degree):
     """The log-likelihood equals the naive loop, is maximal at the fit and ignores column order."""
@@ -289,7 +289,7 @@ def test_gaussian_fit_recovers_generator():
     assert fitted.variances == pytest.approx(truth.variances, rel=0.05)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), n_nodes=st.integers(2, 6))
 def test_gaussian_log_likelihood_is_joint_density(seed, n_nodes):
     """The log-likelihood equals the joint normal density with the implied covariance."""

@@ -60,7 +60,7 @@ def test_older_dialect():
     assert network.tables[2].tolist() == [0.01, 0.99]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), n_nodes=st.integers(2, 8))
 def test_round_trip_of_random_networks(seed, n_nodes):
     """Writing and reading gives back every float of a random network."""
@@ -90,7 +90,7 @@ AWKWARD = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sam
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     names=st.lists(AWKWARD, min_size=2, max_size=2, unique=True),
     levels=st.lists(AWKWARD, min_size=2, unique=True),

@@ -72,7 +72,7 @@ def check(adjacency, layout):
 
 
 @given(pdags())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_pdag_is_drawn_without_overlaps(adjacency):
     """Nodes do not overlap, edges join their own nodes and run through no other."""
     check(adjacency, layered_layout(adjacency, [30.0 + 9 * k for k in range(len(adjacency))]))
@@ -98,7 +98,7 @@ def test_arrows_of_an_essential_graph_go_down(seed):
 
 
 @given(pdags())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_downward_keeps_the_skeleton(adjacency):
     """The DAG along which edges are drawn has the same skeleton, and is acyclic whatever is given."""
     dag = downward(adjacency)

@@ -46,7 +46,7 @@ def test_too_many_sets_to_list_leave_a_bound_by_columns(kind):
 @pytest.mark.parametrize("kind", ["numbers", "mixed"])
 def test_interventions_with_too_many_sets_to_list_leave_a_bound(kind):
     """Each column is priced with the rows that do not set it; what is left may be listed if columns are no blocks."""
-    frame = dagopt.simulate(7, 400, 1.5, 3).data if kind == "numbers" else mixed_frame(2, 6, 400)
+    frame = dagopt.simulate(6, 400, 1.5, 3).data if kind == "numbers" else mixed_frame(2, 6, 400)
     names = list(frame.columns)
     drawn = np.random.default_rng(0).integers(-6, len(names), len(frame))
     told = {"interventions": [None if j < 0 else names[j] for j in drawn], "progress": False}

@@ -65,6 +65,7 @@ def best(score, constraints=None):
 EXACT = [("exact", {}), ("exact", {"max_parents": 2}), ("gobnilp", {"max_parents": 4}), ("auto", {})]
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("method", "options"), EXACT)
 @pytest.mark.parametrize("kind", [Directed, PlainBic])
 def test_proofs_with_a_score_of_your_own(table, method, options, kind):
@@ -76,6 +77,7 @@ def test_proofs_with_a_score_of_your_own(table, method, options, kind):
     assert result.score_label == kind(table).label
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("method", ["order", "hc", "tabu", "cg-dca", "mmhc", "pc"])
 @pytest.mark.parametrize("kind", [Directed, PlainBic])
 def test_searches_with_a_score_of_your_own(table, method, kind):

@@ -75,6 +75,7 @@ def test_the_best_of_every_dag(method):
     assert told.score == pytest.approx(best)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("kind", ["bic", "bnlearn", "bge", "mixed"])
 @pytest.mark.parametrize("seed", range(4))
 def test_each_node_is_listed_by_its_own_matrix(seed, kind):

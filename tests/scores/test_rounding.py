@@ -42,7 +42,7 @@ def check(truth, result):
 def test_log_of_a_rising_factorial(kernel):
     """A term is within 100 c roundings, for priors from 1e-300 to 1e15 and counts on both sides of the series."""
     rng = np.random.default_rng(0)
-    for prior in [*10.0 ** rng.uniform(-15, 15, 60), 1e-300, 1.0, 2.0, 9.999999, 10.0, 10.000001]:
+    for prior in [*10.0 ** rng.uniform(-15, 15, 24), 1e-300, 1.0, 2.0, 9.999999, 10.0, 10.000001]:
         for count in [*rng.integers(1, 12, 4).tolist(), int(rng.integers(12, 400))]:
             exact = exact_scores.log(math.prod((Fraction(prior) + k for k in range(count)), start=Fraction(1)))
             size = count * (1 + abs(math.log(prior)) + math.log(prior + count))
@@ -50,6 +50,7 @@ def test_log_of_a_rising_factorial(kernel):
             assert abs(error) <= 100 * 2.0**-53 * size
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("ess", [1e-15, 1e-6, 1.0, 1e5, 1e8, 1e12, 1e15])
 @pytest.mark.parametrize("method", ["exact", "gobnilp"])
 def test_bdeu_with_any_equivalent_sample_size(method, ess):
@@ -82,6 +83,7 @@ def test_a_sample_size_too_small_for_float64_is_refused():
 # --- multinomial ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("penalty", [0.5, 1e5, 1e9])
 @pytest.mark.parametrize("method", ["exact", "gobnilp", "hc", "cg-dca"])
 def test_multinomial_with_any_penalty(method, penalty):
@@ -132,7 +134,7 @@ def mixed_data(columns):
 
 
 @pytest.mark.parametrize(
-    ("rows", "offset", "spread"), [(3000, 3.4e14, 2.0), (1000, 1.7e12, 1.0), (50_000, 1.7e9, 1.0), (300, -9e15, 4.0)]
+    ("rows", "offset", "spread"), [(3000, 3.4e14, 2.0), (1000, 1.7e12, 1.0), (12_000, 1.7e9, 1.0), (300, -9e15, 4.0)]
 )
 def test_mixed_columns_far_from_zero(rows, offset, spread):
     """Dates and ids: score and bound are those of exact arithmetic with the numbers as they are stored."""
@@ -147,7 +149,7 @@ def test_mixed_columns_far_from_zero(rows, offset, spread):
 def test_mixed_columns_near_the_edge(case):
     """Copies of levels have residual variances of 1e-8 by definition; numbers that nearly agree have smaller ones."""
     seen = []
-    for seed in range(2 if case == "many levels" else 4):  # exact arithmetic takes long with many levels
+    for seed in range(1, 2 if case == "many levels" else 4):  # exact arithmetic takes long with many levels
         columns = far_from_zero(seed, 400, 1e6 * seed)
         if case == "copied levels":
             columns[1] = columns[0].copy()
@@ -358,6 +360,7 @@ def test_beliefs_near_the_edge(odds):
 # --- the conditional Gaussian score -----------------------------------------------------------------------------
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("distance", [1.0, 1e-3, 1e-5])
 @pytest.mark.parametrize("offset", [0.0, 1.7e9])
 def test_conditional_gaussian_near_the_edge(distance, offset):
@@ -406,6 +409,7 @@ def truth_of(scores):
     return exact_scores.Locals(4, lambda i, parents: exact_scores.decimal(scores[i, sum(1 << j for j in parents)]))
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("size", [1e-199, 1e-30, 1e-6, 1.0, 1e15])
 @pytest.mark.parametrize("method", ["exact", "gobnilp", "branch-and-cut", "cg-dca", "hc", "order"])
 def test_scores_of_any_size(method, size):

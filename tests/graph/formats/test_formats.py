@@ -35,14 +35,14 @@ def through_a_file(graph, suffix, format=None):
     ("suffix", "format"),
     [(".adj.csv", None), (".csv", "adjacency"), (".dot", None), (".gv", None), (".json", None), (".x", "dot")],
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(graph=pdags())
 def test_round_trip(suffix, format, graph):
     """Any PDAG with any names comes back the same, in the same order."""
     assert through_a_file(graph, suffix, format) == graph
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(graph=pdags())
 def test_round_trip_of_edges(graph):
     """An edge list gives back the same nodes and edges, and the order with the names."""
@@ -51,7 +51,7 @@ def test_round_trip_of_edges(graph):
     assert as_graph(back, graph.names) == graph
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(graph=pdags(xml_name))
 def test_round_trip_of_graphml(graph):
     """Any PDAG whose names XML can hold comes back the same from GraphML."""
@@ -59,14 +59,14 @@ def test_round_trip_of_graphml(graph):
 
 
 @pytest.mark.parametrize("suffix", [".bnlearn", ".txt"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(graph=dags(model_name))
 def test_round_trip_of_model_strings(suffix, graph):
     """Any DAG whose names a model string can hold comes back the same."""
     assert through_a_file(graph, suffix) == graph
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graph=pdags(xml_name))
 def test_networkx_reads_what_we_write(graph):
     """The GraphML written is that of networkx, and its node-link JSON is read."""

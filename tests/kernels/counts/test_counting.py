@@ -243,7 +243,7 @@ def test_sets_are_counted_by_arrays_to_the_last_digit(rng):
     np.testing.assert_array_equal(*found)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30))
 def test_renumbering_keeps_equal_labels_equal(labels):
     """Renumbering, by table or by hashing, maps labels one to one on 0, 1, ..."""
@@ -255,7 +255,7 @@ def test_renumbering_keeps_equal_labels_equal(labels):
         assert len(set(zip(labels, cells.tolist(), strict=True))) == found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.data())
 def test_refining_splits_by_one_more_variable(data):
     """After refining, two rows share a label exactly when they shared one and have the same code."""

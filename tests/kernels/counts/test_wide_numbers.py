@@ -47,7 +47,7 @@ def assert_equal(parts, levels, expected):
         assert abs(exact(part, level) - number) <= number * Fraction(1, 10**13)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(bits=st.integers(0, 6), seed=st.integers(0, 10_000), spread=st.integers(0, 3))
 def test_sums_over_subsets_of_low_bits(bits, seed, spread):
     """Neighbouring numbers become their sums over subsets, whatever their levels."""

@@ -38,6 +38,7 @@ def drawn_point(s, seed):
     return node, sets, mass
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("s", [3, 4])
 @pytest.mark.parametrize("seed", range(25))
 def test_cut_is_the_most_violated_of_all_and_holds_for_every_dag(s, seed):

@@ -60,6 +60,7 @@ def test_no_information_exceeds_the_bound_from_both_ends(seed):
             assert bound == pytest.approx(best, rel=1e-4)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("seed", range(20))
 def test_pairs_and_parents_that_never_earn_what_they_need(seed):
     """Exactly those, with steps enough for every pair, and none that does with few steps."""

@@ -13,7 +13,7 @@ from made_masters import at, close, made_cost, minimum
 SEEDS = st.integers(0, 2**16)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(SEEDS, st.integers(1, 8), st.integers(0, 2), st.booleans(), st.sampled_from(["paper", "bnlearn"]))
 def test_it_equals_its_twin_and_brute_force(seed, size, n_base, tight, convention):
     """On g with clusters and required parents minus a linear term, with ties or without, all three agree."""
@@ -29,7 +29,7 @@ def test_it_equals_its_twin_and_brute_force(seed, size, n_base, tight, conventio
         assert at(cost.g, found, size) - linear[found].sum() == pytest.approx(least, abs=1e-6)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=18)
 @given(SEEDS, st.integers(1, 8), st.integers(0, 2))
 def test_a_greedy_base_is_the_subgradient(seed, size, n_base):
     """The vertex of an order is the steps of g - linear along it, with the least prefix and its length."""
@@ -44,7 +44,7 @@ def test_a_greedy_base_is_the_subgradient(seed, size, n_base):
     assert close(prefixes[length], prefixes.min(), 1e3)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=18)
 @given(SEEDS, st.integers(1, 5))
 def test_the_affine_minimiser_is_orthogonal(seed, count):
     """Its weights sum to 1, and the point is orthogonal to every direction within the affine hull."""

@@ -30,6 +30,7 @@ def searched(matrix, rows, weights, costs, most, span, steps=10**6):
     return kernels.largest_excess(matrix, weights, costs, rows, most, LEAST, span, steps, 4)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("seed", range(30))
 def test_the_largest_excess_is_that_of_all_sets(seed):
     """For every limit on the members of J, also if the first members are split into ranges, also if it is stopped."""
@@ -127,6 +128,7 @@ def made_blocks(seed):
     )
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("seed", range(20))
 def test_the_largest_excess_of_blocks_is_that_of_all_sets(seed):
     """With the largest_excess of every limit, split into ranges, and if the search for T is stopped."""

@@ -66,6 +66,7 @@ def gains(score, prices, members, candidates):
     return max(worth(own) for own in sets) - worth(members), likelihood - first
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("near", [True, False])
 @pytest.mark.parametrize("seed", range(12))
 def test_no_set_between_gains_more(seed, near):

@@ -54,6 +54,7 @@ def check_ends(walk, matrix, depth, J, R, i):
     assert np.flatnonzero(walk.active[depth]).tolist() == kept
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_every_level_of_a_walk_has_the_matrices_of_both_ends(seed):
     """A walk that branches at random visits each subset once; here and there a candidate is dropped for good.

@@ -103,7 +103,7 @@ def test_gap_and_its_inverse(mask, bit):
 # --- tables of best parents -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(cut=cuts(), seed=st.integers(0, 1000))
 def test_fill_gives_the_best_subset(cut, seed):
     """A filled table has the maximum over all subsets, for any cut into blocks, rows and places."""
@@ -112,7 +112,7 @@ def test_fill_gives_the_best_subset(cut, seed):
     assert_best(filled(table, node, shape, best_parents.Block(block, 0)), table, node, shape, block)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data(), cut=cuts(), seed=st.integers(0, 1000))
 def test_fill_honours_knowledge(data, cut, seed):
     """With must, may and a limit, the maximum is over allowed sets, and -inf where there are none."""
@@ -125,7 +125,7 @@ def test_fill_honours_knowledge(data, cut, seed):
     assert_best(filled(table, node, shape, best_parents.Block(block, 0), known), table, node, shape, block, known)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(cut=cuts(), seed=st.integers(0, 1000))
 def test_fill_starts_from_the_block_before(cut, seed):
     """With one high node more, the tables of the block without it and the new sets give the same table."""

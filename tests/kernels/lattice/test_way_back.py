@@ -26,7 +26,7 @@ def after(best, n):
     return rest
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(n=st.integers(1, 7), seed=st.integers(0, 1000))
 def test_sources_give_the_best_that_can_follow(n, seed):
     """From the largest down, every set gets the best over all next nodes."""
@@ -48,7 +48,7 @@ def test_what_other_nodes_gave_is_kept():
     assert (rest > 50.0).any()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(n=st.integers(1, 7), low_bits=st.integers(1, 7), seed=st.integers(0, 1000))
 def test_a_pool_is_gone_through_backwards(n, low_bits, seed):
     """Blocks of a pool, from the largest down, give the best that can follow each set; forwards it ends the same."""
@@ -71,7 +71,7 @@ def test_a_pool_is_gone_through_backwards(n, low_bits, seed):
     assert rest[0] == pytest.approx(opt[-1], rel=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data(), n=st.integers(1, 7), chunk_bits=st.integers(0, 6), seed=st.integers(0, 1000))
 def test_best_scores_with_and_without_each_parent(data, n, chunk_bits, seed):
     """For each parent the best of all allowed sets with it and without it, the sets listed or not."""

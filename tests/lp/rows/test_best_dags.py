@@ -78,6 +78,7 @@ def point_of(families, chosen):
     return Point(families, values, 0.0, np.zeros_like(values))
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("seed", range(30))
 def test_some_best_dag_has_everything_at_once(seed):
     """No dominated family, a last node in every set, and no covered arc towards a higher priority."""
@@ -105,6 +106,7 @@ def test_last_nodes_and_priorities_exclude_dags():
     assert any(SymmetryRows(rng.permutation(N), 20).separate(point_of(families, chosen)) for chosen in best)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("seed", range(30))
 def test_conclusions_keep_a_best_dag(seed):
     """From statements that are true of its order, only true ones follow, and no family of it is excluded."""

@@ -65,6 +65,7 @@ def finders(rng, threads):
     ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", range(10))
 def test_every_dag_satisfies_every_row_that_the_point_violates(seed):
     """Over all 543 DAGs of four nodes."""
@@ -242,6 +243,7 @@ def test_the_right_hand_side_covers_all_rounding(size, smallest):
     assert exact <= row.upper <= exact + 3 * margin  # the eigenvalue is known up to a factor of two
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_symmetry_rows_keep_a_dag_of_every_class(seed):
     """Of each equivalence class at least one DAG satisfies all rows for given priorities."""

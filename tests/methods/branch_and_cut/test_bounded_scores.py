@@ -50,6 +50,7 @@ def asked(kind, seed):
     return data, {"interventions": targets}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", ["cg", "own", "told levels"])
 @pytest.mark.parametrize("seed", range(2))
 def test_the_best_dag_is_proven_over_all_dags(kind, seed):
@@ -62,6 +63,7 @@ def test_the_best_dag_is_proven_over_all_dags(kind, seed):
     assert result.bound >= best - 1e-9
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", ["cg", "own", "told levels"])
 @pytest.mark.parametrize("most", [1, 10, 40])
 def test_sets_that_are_not_listed_are_bounded(kind, most, monkeypatch):

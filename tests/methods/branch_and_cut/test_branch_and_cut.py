@@ -32,6 +32,7 @@ def stopping_after(count):
     return Deadline(float(count), clock=lambda: float(next(ticks)))
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("local_size", [0, 4, 8])
 @pytest.mark.parametrize("seed", range(8))
 def test_best_dag_over_a_pool(seed, local_size):
@@ -96,13 +97,14 @@ def facts(found):
 
 
 def test_the_tree_is_the_same_on_any_number_of_threads():
-    """One to four threads work on the same nodes."""
+    """One thread and three work on the same nodes."""
     families = random_pool(np.random.default_rng(4), 12, 30).without_dominated()
-    runs = [facts(by_branching(families, n_jobs)) for n_jobs in (1, 2, 4)]
-    assert runs[0] == runs[1] == runs[2]
+    runs = [facts(by_branching(families, n_jobs)) for n_jobs in (1, 3)]
+    assert runs[0] == runs[1]
     assert runs[0][0] > 10
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("memory", [0, 2000, 1 << 30])
 @pytest.mark.parametrize("seed", range(2))
 def test_branching_alone_finds_the_optimum(seed, memory):
@@ -150,7 +152,7 @@ def test_a_search_goes_on_in_the_same_way_from_any_state(rounds, monkeypatch):
     alone = by_branching(families, start=start, note=states.append)
     assert rounds > 2 or any(state.cutting is not None for state in states)
     assert any(state.counts[0] > 10 for state in states)
-    for state in states[:: max(len(states) // 4, 1)]:
+    for state in states[:: max(len(states) // 2, 1)]:
         assert facts(by_branching(families, start=start, note=lambda state: None, state=state)) == facts(alone)
 
 

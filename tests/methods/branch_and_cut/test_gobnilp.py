@@ -37,6 +37,7 @@ def known(n, seed):
     return Constraints([(a, b), (c, b)], [(b, d), (d, rest[0]), (rest[0], a)], [[a, rest[1]], [d, rest[2]]], 3)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("kind", ["gaussian", "bge", "multinomial", "multinomial aic", "bdeu"])
 @pytest.mark.parametrize("seed", range(6))
 def test_optimum_is_that_of_the_recursion(kind, seed):
@@ -60,6 +61,7 @@ def test_every_size_of_local_cuts_gives_the_optimum(local_size):
     assert solve(problem, local_size=local_size).score == pytest.approx(optimum(problem), rel=1e-9)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", ["gaussian", "multinomial", "bdeu"])
 @pytest.mark.parametrize("ticks", [1, 4, 30, 150, 400])
 def test_bound_is_true_wherever_the_clock_stops(kind, ticks):
@@ -87,6 +89,7 @@ def test_time_limit_on_a_bundled_network():
     assert stopped.score <= proven.score <= stopped.bound
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("kind", ["gaussian", "multinomial", "bdeu"])
 @pytest.mark.parametrize(("n", "n_best", "limit"), [(3, 20, None), (4, 6, None), (5, 4, None), (5, 5, 2)])
 def test_best_classes_are_those_of_all_dags(kind, n, n_best, limit):

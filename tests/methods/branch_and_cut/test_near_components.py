@@ -41,6 +41,7 @@ def assert_same(joined, whole):
     np.testing.assert_allclose(joined.families.loss, whole.families.loss, atol=1e-6)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", ["multinomial", "bdeu", "gaussian", "bge"])
 @pytest.mark.parametrize("known", [Constraints(), Constraints([("a", "b")], [("d", "e")], [["f"], ["g", "a"]], 3)])
 def test_the_dags_are_those_of_the_recursion(kind, known):
@@ -76,10 +77,10 @@ def test_large_components_are_split(kind, monkeypatch):
 def test_more_than_can_be_combined_are_counted(monkeypatch):
     """The last list of losses is counted without being combined, so the number is exact where a list is too long."""
     problem = make_problem("gaussian", 7, 4)
-    _, whole = both(problem, 3.0)
+    _, whole = both(problem, 2.0)
     monkeypatch.setattr(near_components, "LARGEST", 3)
     monkeypatch.setattr(near_components, "MOST_COUNTED", whole.losses[1] // 2)
-    joined, _ = both(problem, 3.0)
+    joined, _ = both(problem, 2.0)
     assert joined.losses[0] is None
     assert joined.losses[1] <= whole.losses[1]
     assert joined.number[0] == whole.losses[1]

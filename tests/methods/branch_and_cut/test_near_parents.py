@@ -16,6 +16,7 @@ from dagopt.workers import Workers
 from every_dag import make_problem, members
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", ["multinomial", "bdeu", "gaussian", "bge"])
 @pytest.mark.parametrize("known", [Constraints(), Constraints([("a", "b")], [("d", "e")], [["f"], ["g", "a"]], 3)])
 def test_the_sets_are_those_of_the_recursion(kind, known):

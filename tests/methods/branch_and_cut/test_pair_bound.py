@@ -32,6 +32,7 @@ def bounded(problem, dag, deadline=None, tell=lambda bound: None):
     return found
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("seed", range(24))
 def test_no_bound_is_below_the_optimum(seed):
     """Few and many rows, sparse and dense, both conventions, all pairs or few, all sizes of J or few; every bound."""
@@ -51,6 +52,7 @@ def test_no_bound_is_below_the_optimum(seed):
     assert told == sorted(told, reverse=True)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("score", ["bic", "basis", "bge", "bge-raw"])
 @pytest.mark.parametrize("seed", range(5))
 def test_no_bound_of_blocks_is_below_the_optimum(seed, score):

@@ -40,6 +40,7 @@ def search(point, score, n_threads=1, deadline=None):
         return one, one.run()
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("foreseen", [0, 10**9])
 @pytest.mark.parametrize("seed", range(12))
 def test_best_dag_from_a_worse_one(seed, foreseen, monkeypatch):

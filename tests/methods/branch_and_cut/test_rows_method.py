@@ -74,9 +74,9 @@ def test_fourteen_columns_are_proven_over_all_dags():
 
 @pytest.mark.parametrize("kinds", [ROW_KINDS, ("entropies",)])
 def test_the_answer_does_not_depend_on_threads(kinds):
-    """One, two and three threads give the same DAG and the same bound by the same nodes, LPs and cuts."""
+    """One thread and three give the same DAG and the same bound by the same nodes, LPs and cuts."""
     problem = problem_of(gaussian_table(7, 10, rows=1000, density=0.3))
-    runs = [solve_branch_and_cut(problem, rows=kinds, n_jobs=n_jobs, **quiet()) for n_jobs in (1, 2, 3)]
+    runs = [solve_branch_and_cut(problem, rows=kinds, n_jobs=n_jobs, **quiet()) for n_jobs in (1, 3)]
     for one in runs:
         assert one.status == "optimal"
         assert (one.adjacency == runs[0].adjacency).all()
@@ -107,7 +107,7 @@ def test_too_many_sets_are_priced():
 def test_few_sets_are_listed_where_memory_is_short(monkeypatch):
     """By default half of the free memory limits the listing."""
     monkeypatch.setattr(solve, "available_bytes", lambda: 6 * solve.BYTES_PER_SET)
-    result = solve_branch_and_cut(problem_of(gaussian_table(1, 8)), **quiet())
+    result = solve_branch_and_cut(problem_of(gaussian_table(1, 6)), **quiet())
     assert "more than max_sets=3: they are priced instead of listed" in result.notes[0]
 
 
@@ -203,6 +203,7 @@ def test_knowledge_is_kept():
     assert problem.knowledge.allows_dag(result.adjacency)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("max_sets", [400_000, 1], ids=["listed", "priced"])
 @pytest.mark.parametrize("last", [1, 2, 4, 8, 16])
 def test_an_lp_that_cannot_be_solved_ends_the_run_without_a_false_proof(last, max_sets, monkeypatch):

@@ -41,6 +41,7 @@ def empty(problem):
     return np.zeros((problem.n_nodes, problem.n_nodes), dtype=np.int8)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("bits", [1, 3, 12])
 @pytest.mark.parametrize("seed", range(10))
 def test_the_best_dag_is_found_from_any_start(seed, bits):
@@ -55,6 +56,7 @@ def test_the_best_dag_is_found_from_any_start(seed, bits):
     assert found.root_bound >= best
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_best_dag_is_confirmed(seed):
     """Started from the optimum nothing better is found, and few states are kept."""
@@ -234,6 +236,7 @@ def problem_of_kind(kind, seed, n=6, rows=200):
     return dagopt.learn(data, "hc", progress=False, **options).problem
 
 
+@pytest.mark.few(8)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("bits", [2, 12])
 @pytest.mark.parametrize("kind", ["mixed", "basis", "numbers, told", "mixed, told"])

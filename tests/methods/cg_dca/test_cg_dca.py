@@ -66,6 +66,7 @@ def essential(names, edges):
     return cpdag(adjacency)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("init", ["random", "warm", "hybrid"])
 @pytest.mark.parametrize(("solver", "step"), [("dp", "kelley"), *((solver, "min-norm") for solver in SOLVERS)])
 def test_the_true_graph_of_gaussian_test(shared_set, init, solver, step):
@@ -128,6 +129,7 @@ def test_settings_of_zero_are_refused(simulated, name):
         dagopt.learn(simulated(0)[0], "cg-dca-paper", **{name: 0})
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("options", [{}, FAST, {**PLAIN, "pricing": "exhaustive"}, {"init": "warm", **FAST}])
 def test_never_above_the_optimum_nor_the_bound_below(simulated, seed, options):
@@ -143,6 +145,7 @@ def test_never_above_the_optimum_nor_the_bound_below(simulated, seed, options):
     assert result.status in ("optimal", "converged")
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", ["gaussian", "discrete"])
 @pytest.mark.parametrize("passes", [0, 1])
 @pytest.mark.parametrize("options", [FAST, LISTED])
@@ -211,6 +214,7 @@ def test_bnlearns_convention(simulated):
     assert result.score <= optimum + 1e-6 <= result.bound + 2e-6
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("options", [{}, FAST, LISTED, {**PLAIN, "pricing": "exhaustive"}])
 @pytest.mark.parametrize("kind", ["gaussian", "discrete"])
 def test_knowledge_is_honoured(simulated, asia, kind, options):
@@ -389,6 +393,7 @@ def test_the_graph_has_the_names_of_the_columns(simulated):
     assert list(result.dag) == list(dagopt.as_table(data).names)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("left_out", [None, *PLAIN])
 def test_order_search_and_incumbents_reach_the_optimum(simulated, seed, left_out):

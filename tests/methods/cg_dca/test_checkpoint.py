@@ -185,10 +185,10 @@ def outcome(result):
 def test_a_run_continued_from_any_pass_ends_the_same(tmp_path, monkeypatch, kind):
     """From the checkpoint of every pass the same families, passes, DAG and score follow, and the trace goes on."""
     if kind == "gaussian":
-        data, _ = dagopt.simulate(9, 500, 1.5, 1)
+        data, _ = dagopt.simulate(8, 500, 1.5, 1)
     else:
         data, _ = dagopt.datasets.load("insurance", n_samples=300, random_state=0)
-        data = data.iloc[:, :12]
+        data = data.iloc[:, :10]
     path = tmp_path / "run.json"
     saved = []
 

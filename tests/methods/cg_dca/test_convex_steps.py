@@ -61,7 +61,7 @@ def assert_all_find_the_minimum(chain, linear, start, methods=METHODS):
         assert at(chain, chosen, len(linear)) - linear[chosen].sum() <= least + TOLERANCE + 1e-11 * scale, name
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(KINDS, LINEAR, SEEDS, st.integers(1, 8), st.integers(0, 2))
 @example("gaussian", "tight", 0, 8, 0)
 @example("discrete", "tight", 0, 7, 2)
@@ -96,7 +96,7 @@ def cut_function(weights):
     return SetFunction(chain)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=18)
 @given(SEEDS, st.integers(2, 8))
 def test_any_submodular_function(seed, size):
     """A graph's cut with whole weights, full of ties and not monotone, is minimised as well."""

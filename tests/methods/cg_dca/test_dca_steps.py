@@ -15,7 +15,7 @@ STEPS = st.sampled_from(sorted(CONVEX_STEPS))
 EPSILON = 1e-6
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(KINDS, STEPS, SEEDS, st.integers(1, 8), st.integers(0, 2), st.sampled_from(["inside", "corner"]))
 def test_it_never_rises_and_returns_what_it_saw(kind, step, seed, size, n_base, where):
     """Inequality (4) holds from points and corners of the cube, and each visited set has its own reduced cost."""
@@ -37,7 +37,7 @@ def test_it_never_rises_and_returns_what_it_saw(kind, step, seed, size, n_base, 
         assert close(value, made.direct(positions), 1e3)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(KINDS, STEPS, SEEDS, st.integers(1, 6))
 def test_every_step_minimises_the_convex_model(kind, step, seed, size):
     """Each visited set minimises g - <y, x> over all sets, y a subgradient of f at the set before."""

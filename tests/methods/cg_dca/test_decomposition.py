@@ -32,7 +32,7 @@ def assert_submodular(table, size, scale):
                 assert gain_small >= gain_big - 1e-9 * scale
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(KINDS, SEEDS, st.integers(2, 6), st.integers(0, 2), st.integers(0, 1), st.sampled_from(["bic", "aic", "loglik"]))
 def test_g_and_f_are_submodular(kind, seed, n, n_base, n_left_out, score):
     """Gains diminish over all A ⊆ B and v, with required parents and clusters of every place."""
@@ -55,7 +55,7 @@ def test_the_convention_of_bnlearn_keeps_both_submodular(seed, n, n_base):
         assert close(made.cost.value(chosen), made.direct(chosen), 1e3)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(KINDS, SEEDS, st.integers(2, 6), st.integers(0, 2), st.integers(0, 2))
 def test_the_difference_is_the_reduced_cost(kind, seed, n, n_base, n_left_out):
     """G - f is -score + λ_i + Σ λ_C computed from the rows, for every set and however it is asked for."""

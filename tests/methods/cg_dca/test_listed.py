@@ -28,7 +28,7 @@ def pricer_of(problem):
         return ListedPricer(candidate_pool(problem.score, problem.knowledge, workers), problem.knowledge)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(KINDS, SEEDS, st.integers(2, 6), st.booleans())
 def test_it_finds_the_least_reduced_cost(kind, seed, n, known):
     """It is the least over all allowed sets, and the families have the reduced costs and scores that they should."""

@@ -47,7 +47,7 @@ def test_it_follows_the_definition_between_sets():
     np.testing.assert_array_equal(subgradient(np.array([1, 0]), chain), [90.0, 9.0])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(KINDS, SEEDS, st.integers(2, 7), st.integers(0, 2))
 def test_it_is_convex_for_submodular_functions(kind, seed, n, n_base):
     """Along random segments the extensions of g and f lie below their chords, and above their tangents."""
@@ -63,7 +63,7 @@ def test_it_is_convex_for_submodular_functions(kind, seed, n, n_base):
         assert at_y >= at_x + subgradient(order, chain(order)) @ (y - x) - slack
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(SEEDS, st.integers(1, 7))
 def test_the_best_prefix_is_never_worse(seed, size):
     """Rounding a point to the best prefix of its order loses nothing, for any set function."""

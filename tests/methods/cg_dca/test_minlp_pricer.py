@@ -31,7 +31,7 @@ def residual(correlation, node, parents):
     return b, 1.0 - covariances @ b
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(SEEDS, st.integers(2, 7), st.integers(0, 2), st.floats(1e-4, 1.0))
 def test_no_coefficient_is_beyond_its_bound(seed, n, n_base, noise):
     """For every set of candidates; the variances are those without and with all of them."""

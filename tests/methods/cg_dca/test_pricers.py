@@ -24,7 +24,7 @@ STEPS = st.sampled_from(["kelley", "min-norm"])
 TOLERANCE = 1e-6
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(KINDS, STEPS, SEEDS, st.integers(2, 7), st.booleans())
 def test_columns_of_dca_are_negative_and_allowed(kind, step, seed, n, known):
     """Each has the negative reduced cost that the master gives it, the score of the rows, and allowed parents."""
@@ -44,7 +44,7 @@ def test_columns_of_dca_are_negative_and_allowed(kind, step, seed, n, known):
             assert family.score == pytest.approx(direct_local(problem, node, parents), abs=1e-6)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(KINDS, SEEDS, st.integers(2, 6), st.booleans())
 def test_exhaustive_pricing_finds_the_least(kind, seed, n, known):
     """Its reduced cost is the least over all allowed sets, its families the negative ones from the least up."""
@@ -67,7 +67,7 @@ def test_exhaustive_pricing_finds_the_least(kind, seed, n, known):
             assert family.score == pytest.approx(direct_local(problem, node, members(family.mask)), abs=1e-6)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(KINDS, STEPS, SEEDS, st.integers(2, 6), st.booleans())
 def test_dca_never_finds_less_than_the_least(kind, step, seed, n, known):
     """The exhaustive pricer's reduced cost bounds what DCA finds from anywhere, and DCA does not call it exact."""

@@ -31,6 +31,7 @@ class StopsAt(NoProgress):
             self.deadline.interrupt()
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("constraints", [None, Constraints(max_parents=2), KNOWN])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_bound_is_between_the_optimum_and_the_likelihood(seed, constraints):
@@ -47,6 +48,7 @@ def test_the_bound_is_between_the_optimum_and_the_likelihood(seed, constraints):
         assert result.bound - result.score <= 1e-3
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("count", range(4))
 @pytest.mark.parametrize("seed", range(4))
 def test_the_bound_holds_whenever_the_run_is_stopped(seed, count):
@@ -61,7 +63,9 @@ def test_the_bound_holds_whenever_the_run_is_stopped(seed, count):
     assert result.score <= best.score + 1e-6
 
 
-@pytest.mark.parametrize(("n", "degree", "seed"), [(10, 0.5, 0), (12, 1.0, 1), (12, 1.0, 2)])
+@pytest.mark.parametrize(
+    ("n", "degree", "seed"), [(10, 0.5, 0), (12, 1.0, 1), pytest.param(12, 1.0, 2, marks=pytest.mark.slow)]
+)
 def test_rows_close_most_of_the_gap_and_keep_the_answer(n, degree, seed):
     """The same DAG as without them, never worse, and a bound that is several times as close."""
     data, _ = dagopt.simulate(n, 5000, degree, seed)
@@ -91,6 +95,7 @@ def test_a_time_limit_leaves_time_for_the_bound():
     assert result.status in ("time_limit", "converged")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("convention", ["paper", "bnlearn"])
 @pytest.mark.parametrize("kinds", [["entropies"], ["matrices"], []])
 def test_kinds_of_rows(convention, kinds):

@@ -26,7 +26,7 @@ def solved_master(seed, n=5):
     return master.solve()
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(st.integers(0, 2**16))
 def test_warm_is_the_weight_of_each_candidate_in_the_lp(seed):
     """The point is Σ_J x_J 1[j in J], for the candidates alone and whatever the generator."""

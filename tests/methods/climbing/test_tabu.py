@@ -14,7 +14,7 @@ from dagopt.methods.climbing.tabu import TabuList, solve_tabu
 from made_problems import assert_valid, gaussian_table, neighbours, problem_of, problems, quiet, stopped_after
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(problems())
 def test_tabu_ends_at_least_as_high_in_a_local_optimum(problem):
     """The best DAG met scores at least what hill climbing finds, and no single move improves it."""

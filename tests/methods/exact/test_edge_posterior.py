@@ -84,7 +84,7 @@ def by_exclusion(local, n, prior):
 # --- brute force ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(problem=problems(min_nodes=1), prior=st.sampled_from(list(PRIORS)))
 def test_probabilities_are_those_of_all_orders(problem, prior):
     """Probabilities and evidence agree with the sum over every order, for any score and knowledge."""

@@ -87,7 +87,7 @@ def assert_same(found, include, exclude, best):
 # --- brute force ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(problem=problems(min_nodes=1))
 def test_every_way_agrees_with_all_dags(problem):
     """Tables, blocked tables, lists and the way that is chosen agree with all DAGs on up to five nodes."""
@@ -120,6 +120,7 @@ def test_the_optimum_shows(kind):
 # --- solving for each edge ------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("kind", ["gaussian", "multinomial", "bge", "bdeu"])
 @pytest.mark.parametrize(
     "known",
@@ -190,7 +191,7 @@ def test_only_what_is_asked_for():
 # --- not joined -----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(problem=problems(min_nodes=2))
 def test_apart_agrees_with_all_dags(problem):
     """Tables, blocked tables and lists find the best DAG that does not join two nodes, on up to five nodes."""

@@ -38,7 +38,7 @@ def candidates(test, **options):
     return learn_candidates(Search(test, 0.05, **quiet(), **options), none, ~none)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(true_dags(max_nodes=7))
 def test_an_oracle_leaves_all_true_neighbours(dag):
     """No set separates true neighbours, so with d-separation all of them are candidates of each other."""
@@ -60,7 +60,7 @@ def test_symmetry_drops_one_sided_candidates():
     assert found.n_one_sided == np.triu(alone ^ alone.T).sum()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(problems())
 def test_knowledge_is_honoured(problem):
     """The DAG has all required edges and none that is forbidden."""

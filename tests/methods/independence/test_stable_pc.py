@@ -66,7 +66,7 @@ def check_knowledge(problem, result):
         assert known.allows_dag(dag)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(true_dags())
 def test_a_perfect_oracle_gives_the_essential_graph(dag):
     """With d-separation for a test, the answer is the essential graph of the true DAG."""
@@ -92,7 +92,7 @@ def test_true_knowledge_with_an_oracle_directs_what_it_compels(dag):
     assert np.array_equal(result.adjacency, meek_closure(expected))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(true_dags(), st.integers(0, 99))
 def test_propagation_is_meeks_closure_where_nothing_contradicts(dag, seed):
     """On a class with directions that a member has, the rules of PC and Meek's closure agree."""
@@ -106,7 +106,7 @@ def test_propagation_is_meeks_closure_where_nothing_contradicts(dag, seed):
     assert np.array_equal(marks.to_adjacency(), meek_closure(pdag))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(problems())
 def test_knowledge_is_honoured(problem):
     """Required edges are there and directed, forbidden ones are not, parents are few enough."""
@@ -122,7 +122,7 @@ def test_a_parent_limit_is_kept_on_dense_graphs(seed, data):
     check_knowledge(problem, solve_pc(problem, **quiet(), n_jobs=1))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(problems(max_nodes=7), st.randoms(use_true_random=False))
 def test_the_order_of_the_columns_does_not_matter(problem, random):
     """Permuted columns give the same PDAG, contradictions included."""

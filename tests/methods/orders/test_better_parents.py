@@ -82,7 +82,7 @@ def test_a_column_that_others_determine_gives_no_sets():
     assert nested_sets(own, 0, np.empty(0, dtype=np.int64), np.array([1, 2, 3])) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(problem=problems())
 def test_the_score_never_falls_and_knowledge_holds(problem):
     """Whatever the table and the knowledge, from the DAG of a climb."""

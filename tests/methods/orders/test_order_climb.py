@@ -98,7 +98,7 @@ def test_insertion_keeps_its_state(score, convention, seed, data):
         assert [u for u in after if u != v] == [u for u in order if u != v]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), score=st.sampled_from(["bic", "discrete bic", "discrete bdeu"]))
 def test_an_inserted_variable_has_no_better_place(seed, score):
     """At no other place does the order, all parents found anew, score better than after the best insertion."""
@@ -133,7 +133,7 @@ def by_hand(pool, order):
     return missing, total
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(seed=st.integers(0, 10**6), data=st.data())
 def test_insertion_over_a_pool_is_the_best_of_all_places(seed, data):
     """From any order, also one that required parents rule out, the best of all places is taken."""
@@ -168,7 +168,7 @@ def searched(problem, deadline=None, candidates=None, **options):
     return search_orders(orders, problem, deadline or Deadline(), **options)[:2]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 8), data=st.data())
 def test_feasible_orders(seed, n, data):
     """Required parents come first, nothing is lost, and a feasible order stays as it is."""

@@ -47,7 +47,7 @@ def test_proven_optima_of_the_paper_instances(paper_instances, n):
     assert sum(loss < 0.01 for loss in losses) >= 11
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(problem=problems())
 def test_any_answer_is_an_allowed_dag_no_better_than_the_best(problem):
     """For either kind of data and any knowledge: acyclic, allowed, its own score, within the exact optimum."""
@@ -174,6 +174,7 @@ def test_wrong_options_are_refused(options):
         solved(problem_of(gaussian_table(0, 4)), **options)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["gaussian", "discrete"])
 @pytest.mark.parametrize("score", ["bic", "marginal"])
 def test_more_columns_than_a_machine_word_has_bits(kind, score):

@@ -82,7 +82,7 @@ def members_of(graph):
 
 def test_random_classes_of_five_nodes():
     """So they are for classes of five nodes, with and without knowledge that forbids edges."""
-    for dag, _ in zip(random_dags(5, 0), range(30), strict=False):
+    for dag, _ in zip(random_dags(5, 0), range(15), strict=False):
         graph = cpdag(dag)
         members = members_of(graph)
         check(graph, members)
@@ -126,7 +126,7 @@ def test_the_estimate_is_the_regression(rng):
 def test_discrete_effects_are_the_truncated_factorisation():
     """With many rows, differences of probabilities are those of do() in the true network."""
     network = random_discrete_network(6, 1.7, random_state=4, levels=2)
-    data = network.sample(200_000, 0)
+    data = network.sample(50_000, 0)
     found = 0
     for x, y in itertools.permutations(network.names, 2):
         told = dagopt.effect(data, network.dag, x, y).table
