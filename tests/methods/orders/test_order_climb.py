@@ -17,7 +17,7 @@ from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.orders import grown as grown_orders
 from dagopt.methods.orders.order import solve_order
 from dagopt.methods.orders.screening import screened, screened_matrix
-from dagopt.methods.orders.search import CountOrders, ListedOrders, LogDetOrders, disturbed, _feasible, search_orders
+from dagopt.methods.orders.search import CountOrders, ListedOrders, LogDetOrders, _feasible, disturbed, search_orders
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score

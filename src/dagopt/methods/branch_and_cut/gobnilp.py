@@ -87,8 +87,8 @@ class CutOptions(Options):
     )
     restarts: int = option(
         100,
-        "The number of random orders that are improved to find a DAG to start from, and of those of the best DAG, with "
-        "some columns moved, that are then improved in vain.",
+        "How many orders near the best DAG, after a fifth as many random ones, are improved in vain before the search "
+        "for a DAG to start from begins anew or ends.",
         whole(0),
     )
     random_state: int = random_state()

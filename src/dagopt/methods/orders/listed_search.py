@@ -1,7 +1,8 @@
 """A quick search over orders for the best DAG of listed parent sets: random orders, then those near the best one.
 
 Each order is improved until no column gains by moving (``kernels/orders/listed.py``), which takes about a millisecond.
-A random order often ends far below the best DAG; moving a few columns of a good one keeps what is good in it.
+A random order often ends far below the best DAG; moving a few columns of a good one keeps what is good in it. Such
+rounds begin anew until they find nothing better.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from dagopt.methods.orders.search import disturbed
 
 __all__ = ["best_of_orders"]
 
-NEAR_SHARE = 0.2  # of the time left, at most, for orders near the best one
+TIME_SHARE = 0.25  # of the time left, at most
+RANDOM_SHARE = 0.2  # of ``tries``: the random orders that a round begins with
+MOST_VAIN = 4  # rounds that find nothing better, one after the other, before the search ends
 EQUAL = 1e-7  # a smaller gain does not count
 
 
 def best_of_orders(
-    pool: Families, best: Ints | None, restarts: int, rng: np.random.Generator, deadline: Deadline
+    pool: Families, known: Ints | None, tries: int, rng: np.random.Generator, deadline: Deadline
 ) -> Ints | None:
     """Return the families of the best DAG found, None if there is none.
 
@@ -30,22 +33,32 @@ def best_of_orders(
     ----------
     pool : Families
         The listed parent sets.
-    best : int array or None
-        The families of a DAG that is known.
-    restarts : int
-        The number of random orders, and of those near the best one that must be in vain, one after the other.
+    known : int array or None
+        The families of a DAG that is known; the answer is never worse.
+    tries : int
+        How many orders near the best one must be in vain, one after the other, before a round ends.
     rng : Generator
         Draws the orders, of the names of the columns.
     deadline : Deadline
         When to stop.
     """
-    named = name_order(pool.names)
-    for _ in range(restarts):
-        if deadline.reason is not None:
+    clock = deadline.within(TIME_SHARE * deadline.remaining())
+    best, vain = known, 0
+    while tries > 0 and vain < MOST_VAIN and clock.reason is None:
+        found = _round(pool, known, tries, rng, clock)
+        vain = 0 if pool.total(found) > pool.total(best) + EQUAL else vain + 1
+        best, known = pool.better(best, found), None
+    return best
+
+
+def _round(pool: Families, known: Ints | None, tries: int, rng: np.random.Generator, clock: Deadline) -> Ints | None:
+    """Improve random orders, then orders near the best DAG of them and the known one."""
+    named, best, idle = name_order(pool.names), known, 0
+    for _ in range(max(round(RANDOM_SHARE * tries), 1)):
+        if clock.reason is not None:
             return best
         best = pool.better(best, pool.along(named[rng.permutation(pool.n_nodes)]))
-    clock, idle = deadline.within(NEAR_SHARE * deadline.remaining()), 0
-    while best is not None and idle < restarts and clock.reason is None:
+    while best is not None and idle < tries and clock.reason is None:
         order = named[topological_order(pool.adjacency(best)[np.ix_(named, named)])]
         found = pool.better(best, pool.along(disturbed(order, rng)))
         idle = idle + 1 if pool.total(found) <= pool.total(best) + EQUAL else 0

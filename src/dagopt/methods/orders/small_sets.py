@@ -22,9 +22,10 @@ from dagopt.workers import Workers
 __all__ = ["best_of_small_sets"]
 
 SIZES = (3, 2)  # of the largest sets that are listed, the first for which there is time
-MOST_SMALL_SETS = 200_000  # size 3 up to 33 columns, size 2 up to 73
-LEAST_SECONDS, SECONDS_PER_SET = 0.02, 3e-6  # of a listing of small sets, on a thread
-RESTARTS = 20  # of the search over the listed sets, which takes hundredths of a second
+MOST_SMALL_SETS = 400_000  # size 3 up to 40 columns, size 2 up to 93
+LEAST_SECONDS, SECONDS_PER_SET = 0.02, 1e-6  # of a listing, besides the local scores
+SHARED = 0.5  # joints of columns are counted together, each once for all its members: this much of a local score each
+TRIES = 30  # of the search over the listed sets, which takes hundredths of a second
 
 
 def best_of_small_sets(
@@ -45,18 +46,19 @@ def best_of_small_sets(
     n_jobs : int, optional
         The number of threads, on which the answer does not depend; all cores for None and -1.
     """
-    per_set = SECONDS_PER_SET if problem.score.bulk_joints is not None else problem.score.seconds_per_local
+    score = problem.score
     for size in SIZES:
         known = limited(problem.knowledge, size)
         sets = count_sets(known)
         with Workers(deadline, progress, n_jobs) as workers:
-            seconds = LEAST_SECONDS + sets * max(per_set, SECONDS_PER_SET) / workers.count
+            per_set = score.seconds_per_local * (1.0 if score.bulk_joints is None else SHARED / (size + 1))
+            seconds = LEAST_SECONDS + sets * (SECONDS_PER_SET + per_set) / workers.count
             if sets > MOST_SMALL_SETS or seconds > deadline.remaining():
                 continue
-            candidates = Candidates(problem.score, known)
+            candidates = Candidates(score, known)
             candidates.grow(workers)
         pool = candidates.pool()
         rng = np.random.default_rng(random_state)
-        best = best_of_orders(pool, pool.start(None), RESTARTS, rng, deadline)
+        best = best_of_orders(pool, pool.start(None), TRIES, rng, deadline)
         return None if best is None else pool.adjacency(best)
     return None
