@@ -352,3 +352,49 @@ def test_no_prover_begins_after_the_limit(monkeypatch):
         answer = run.run(prove, goes_on=True, generate=prove)
     assert answer.status == "time_limit"
     assert answer.score == pytest.approx(problem.score.total(answer.adjacency))
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "discrete"])
+@pytest.mark.parametrize("looks", [0, 1, 3, 10, 30, 100, 300])
+def test_whenever_the_clock_stops_the_best_of_all_is_the_answer(monkeypatch, kind, looks):
+    """Every search and the prover may be cut short by a scripted clock: no DAG that one of them found is lost."""
+    problem = dagopt.learn(dagopt.simulate(8, 200, 2.0, 4, kind=kind).data, "hc", progress=False).problem
+    met = []
+
+    def kept(run):
+        def kept_run(*given, **more):
+            found = run(*given, **more)
+            met.append(problem.score.total(found.adjacency))
+            return found
+
+        return kept_run
+
+    monkeypatch.setattr(portfolio, "solve_order", kept(portfolio.solve_order))
+    options = dict.fromkeys(("n_jobs", "start")) | {"random_state": 0}
+    clock = stopped_after(looks)
+    run = portfolio.Portfolio(problem, problem.knowledge, options, clock, NoProgress())
+    prover = kept(auto._method("gobnilp" if kind == "discrete" else "branch-and-cut"))
+    answer = run.run(prover, goes_on=True, generate=kept(auto._method("cg-dca")))
+    assert is_acyclic(answer.adjacency)
+    assert answer.score == pytest.approx(problem.score.total(answer.adjacency), abs=1e-8)
+    assert answer.score >= max(met) - 1e-8 * abs(max(met))
+    if answer.certificate is not None:
+        best = dagopt.learn(problem.table, "exact", progress=False)
+        assert answer.certificate.bound >= best.score - 1e-6
+
+
+@pytest.mark.parametrize(("goes_on", "proven"), [(True, True), (False, True), (False, False)])
+def test_small_sets_are_searched_unless_a_proof_needs_no_time(monkeypatch, goes_on, proven):
+    """Before the prover if there is a time limit; without one, only after a prover that proved nothing."""
+    problem = dagopt.learn(dagopt.simulate(6, 300, 1.5, 2).data, "exact", progress=False).problem
+    steps = []
+
+    def prove(*given, start, **more):
+        steps.append("prove")
+        status = "optimal" if proven else "converged"
+        return Answer("branch-and-cut", start.dag, problem.score.total(start.dag), status)
+
+    monkeypatch.setattr(portfolio, "best_of_small_sets", lambda *given, **more: steps.append("small sets"))
+    shared = {"random_state": 0, "n_jobs": 1, "start": None}
+    portfolio.Portfolio(problem, problem.knowledge, shared, Deadline(60), NoProgress()).run(prove, goes_on=goes_on)
+    assert steps == (["small sets", "prove"] if goes_on else ["prove", *([] if proven else ["small sets"])])

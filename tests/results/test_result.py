@@ -137,7 +137,7 @@ def test_a_limit_of_the_method_is_no_proof_of_the_best():
     limited = bounded(-100.0, scope="parent sets of size <= 3")
     one = result(CHAIN, status="converged", certificate=bounded(-90.0), limited=limited)
     assert badge_of(one) == ("Best found; no DAG with at most 3 parents per column is better", "bounded")
-    assert "best found; no DAG with at most 3 parents per column is better (over all DAGs)" in one.summary()
+    assert "(over all DAGs); best found; no DAG with at most 3 parents per column is better\n" in one.summary()
     open_limit = result(CHAIN, status="converged", certificate=bounded(-90.0), limited=bounded(-95.0))
     assert badge_of(open_limit)[0].startswith("Proven within 10 points")
 

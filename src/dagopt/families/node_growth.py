@@ -19,6 +19,7 @@ from dagopt.families.keys import BitKeys, set_keys
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels.counts.counting import LARGEST_PRODUCT
 from dagopt.kernels.counts.open_sets import OpenSets, Penalties, extended, worth_of
+from dagopt.kernels.plain import compiled_or_python
 from dagopt.scores.base import BulkJoints, Score
 from dagopt.workers import spans
 
@@ -341,8 +342,8 @@ class NodeGrowth:
 
     def _grown(self, most_sets: int | None) -> _Grown:
         """Return the sets of the next level and what is inherited, perhaps more than ``most_sets``."""
-        by_kernel = isinstance(self._keys, BitKeys) and self._n_possible > FEW_SETS
-        return self._extended(most_sets) if by_kernel else self._extended_by_arrays()
+        many = self._n_possible > FEW_SETS or compiled_or_python(extended, self._n_possible) is extended
+        return self._extended(most_sets) if many and isinstance(self._keys, BitKeys) else self._extended_by_arrays()
 
     @property
     def _fixed(self) -> tuple[float, int]:

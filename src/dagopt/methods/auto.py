@@ -110,6 +110,8 @@ def _search_and_recur(
     """Run the exact method; if it takes long and there is a limit, a search first finds a DAG in case it is stopped."""
     found: Answer | None = None
     limit, expected = deadline.time_limit, plan.estimate.seconds
+    if math.isfinite(limit):  # how long exact takes here says when the search must end
+        expected = max(expected, plan.estimate.seconds_here)
     if math.isfinite(limit) and expected > min(LONG_EXACT, LONG_SHARE * limit) and options.n_best == 1:
         left = deadline.remaining() - EXACT_SAFETY * expected
         clock = deadline.within(left if left >= SEARCH_SHARE * limit else deadline.remaining())

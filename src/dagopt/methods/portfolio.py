@@ -3,7 +3,9 @@
 1. Order search, without a limit on parents, finds a DAG: the same search as that of ``method="order"``. If its searches
    differ and a time limit was given, the best DAG is hard to find. If parent sets cannot be listed either, a proof is
    far away, and column generation goes on from the DAG for a share of the time, because growing one parent at a time
-   may miss what it finds. Where it does not suit the problem, further searches go on. A prover starts from the best.
+   may miss what it finds. Where it does not suit the problem, further searches go on. Unless the prover lists all
+   allowed sets, a search goes on from the best DAG of small parent sets (``orders/small_sets.py``), before the prover
+   if there is a time limit, else after one that proved nothing. A prover starts from the best.
 2. The prover that was chosen for the table runs. If column generation did not run before, it has a share of the time
    limit, so that a proof that is not found does not take the time of a better DAG. A limit on parents that was chosen
    for it, not by the user, makes its proof one about fewer graphs: it becomes ``Answer.limited``.
@@ -24,6 +26,7 @@ from dagopt.deadline import Deadline
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels import ahead
 from dagopt.methods.orders.order import solve_order
+from dagopt.methods.orders.small_sets import best_of_small_sets
 from dagopt.methods.start import StartDag, start_dag
 from dagopt.problem import Problem
 from dagopt.progress import Progress
@@ -37,6 +40,7 @@ RUGGED_SHARE = 0.6  # of the time that is left, for column generation where sear
 LATER_SHARE = 0.5  # of the time that is left, at most, for column generation after the prover,
 COMPLETE_SHARE = 0.2  # or this if the prover lists all allowed sets, and so meets what column generation would find:
 LATER_FACTOR, LATER_SECONDS = 4.0, 2.0  # it needs about so many times what the first search took, and these seconds
+SMALL_SHARE = 0.4  # of the time that is left, at most, for the listing of small parent sets
 NEXT_SEED = 1009  # between the seeds of two searches, so that those of neighbouring seeds differ
 BETTER = 1e-9  # relative to the score; what a DAG must gain to replace another
 
@@ -104,6 +108,8 @@ class Portfolio:
         found = self._search(first, seed)
         clock, generated = self._clock, False
         later = max(LATER_FACTOR * first.elapsed(), LATER_SECONDS)
+        if (goes_on or is_hard) and not lists_all:
+            self._search_small(seed)
         if goes_on and is_hard and found.figures.searches_agree is False and clock.reason is None:
             generated = generate is not None
             if generate is None:
@@ -119,6 +125,8 @@ class Portfolio:
             ended = found if found.status == "optimal" else replace(found, status=self._clock.reason)
             return self._with_best(ended)
         answer = self._prove(prove, clock, options)
+        if answer.status != "optimal" and not (goes_on or is_hard or lists_all):
+            self._search_small(seed)
         while goes_on and answer.status != "optimal" and self._clock.reason is None:
             if generate is not None and not generated:
                 self._generate(generate, self._clock, seed)
@@ -165,6 +173,19 @@ class Portfolio:
         found = solve_order(self._problem, deadline=clock, progress=self._progress, **options)
         self._keep(found.adjacency)
         return found
+
+    def _search_small(self, seed: int) -> None:
+        """Search from the best DAG of small parent sets, and keep what is better."""
+        shared = {"n_jobs": self._shared["n_jobs"], "random_state": seed}
+        clock = self._clock.within(SMALL_SHARE * self._clock.remaining())
+        if clock.reason is not None or self._problem.knowledge.path_keys:
+            return
+        with suppress(ahead.Late), ahead.in_time(clock):
+            begin = best_of_small_sets(self._problem, clock, self._progress, **shared)
+            if begin is not None and self._clock.reason is None:
+                given = {**shared, "restarts": 1, "start": StartDag(begin)}
+                found = solve_order(self._problem, deadline=self._clock, progress=self._progress, **given)
+                self._keep(found.adjacency)
 
     def _keep(self, dag: Dag) -> None:
         score = self._problem.score.total(dag)

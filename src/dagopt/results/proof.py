@@ -60,7 +60,7 @@ def bound_line(result: Result) -> str:
         return f"none: {_with_limited(NOTHING, result)}"
     bound, scope = result.certificate.bound, result.certificate.scope
     if result.status != "optimal":
-        return f"{bound:.4f}  {_with_limited(proof_of(result), result)} (over {scope})"
+        return f"{bound:.4f}  {_with_limited(f'{proof_of(result)} (over {scope})', result)}"
     left = 0.0 if result.score is None else bound - result.score
     rounding = f" to within {left:.2g}, the possible rounding error," if left > NEGLIGIBLE else ""
     return f"{bound:.4f}  proven optimal{rounding} over {scope}"
@@ -102,7 +102,10 @@ def proof_sentences(result: Result) -> list[str]:
         said.append(f"The proof is about the score. The doctor doubts that its model fits the table: {doubts}.")
     if _limited(result):
         assert result.limited is not None
-        said.append(f"No {_dags_in(result.limited.scope)}, a limit that the method chose, is better than this one.")
+        said.append(
+            f"No {_dags_in(result.limited.scope)}, a limit that the method chose, is better than this one. This is "
+            "proven for these DAGs only."
+        )
     return said
 
 

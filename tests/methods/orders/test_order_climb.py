@@ -17,7 +17,7 @@ from dagopt.methods.climbing.hill_climbing import solve_hc
 from dagopt.methods.orders import grown as grown_orders
 from dagopt.methods.orders.order import solve_order
 from dagopt.methods.orders.screening import screened, screened_matrix
-from dagopt.methods.orders.search import CountOrders, ListedOrders, LogDetOrders, _disturbed, _feasible, search_orders
+from dagopt.methods.orders.search import CountOrders, ListedOrders, LogDetOrders, _feasible, disturbed, search_orders
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
@@ -193,7 +193,7 @@ def test_a_long_chain_of_required_edges_is_no_problem():
 def test_a_disturbed_order_is_an_order(n, most):
     """All variables are still there, and few of them moved."""
     order = np.random.default_rng(1).permutation(n)
-    other = _disturbed(order, np.random.default_rng(0))
+    other = disturbed(order, np.random.default_rng(0))
     assert sorted(other) == list(range(n))
     kept = n - most  # in an order with k variables moved, n - k keep their sequence
     place = np.argsort(other)[order]

@@ -49,6 +49,7 @@ from dagopt.methods.branch_and_cut.prefix_search import PrefixSearch
 from dagopt.methods.branch_and_cut.tree import Outcome, Rules, Tree
 from dagopt.methods.exact.best_classes import with_classes
 from dagopt.methods.method_options import n_best, n_jobs, random_state, solver, start
+from dagopt.methods.orders.listed_search import best_of_orders
 from dagopt.methods.start import start_dag
 from dagopt.options import Options, anything, option, whole
 from dagopt.problem import Problem
@@ -84,7 +85,12 @@ class CutOptions(Options):
         "The number of nodes of the largest local cuts; 0 for cluster cuts only, as in GOBNILP.",
         whole(0, LARGEST_SIZE),
     )
-    restarts: int = option(100, "The number of random orders that are improved to find a DAG to start from.", whole(0))
+    restarts: int = option(
+        100,
+        "How many orders near the best DAG, after a fifth as many random ones, are improved in vain before the search "
+        "for a DAG to start from begins anew or ends.",
+        whole(0),
+    )
     random_state: int = random_state()
     n_jobs: int | None = n_jobs()
 
@@ -207,10 +213,7 @@ class _Search:
         best = self.families.start(given)
         self._progress.update("orders", None)
         rng = np.random.default_rng(self._options.random_state)
-        for _ in range(self._options.restarts):
-            if self._deadline.reason is not None:
-                break
-            best = self.families.better(best, self.families.along(rng.permutation(self.families.n_nodes)))
+        best = best_of_orders(self.families, best, self._options.restarts, rng, self._deadline)
         self._rows.append((self._deadline.elapsed(), "orders", self.families.total(best), None))
         if best is not None:
             self._deadline.answered()

@@ -198,15 +198,20 @@ def nested_sets(own: NodeLikelihood, node: int, must: Ints, free: Ints) -> list[
     if not (np.isfinite(inverse).all() and 0.0 < inverse.diagonal().min() <= inverse.diagonal().max() < 1.0 / SINGULAR):
         return []
     left = np.arange(len(chosen)) > len(must)
+    is_single = len(columns) == len(chosen)  # one column each
     sets = [free]
     for _ in free:
         diagonal = inverse.diagonal()
         if not diagonal.min() > 0.0:  # by rounding
             break
         explained = (inverse[: ends[0]] ** 2 / diagonal[: ends[0], None]).sum(axis=0) / diagonal
-        least = int(np.argmin(np.where(left, np.add.reduceat(explained, begins), np.inf)))
+        least = int(np.argmin(np.where(left, explained if is_single else np.add.reduceat(explained, begins), np.inf)))
         gone = slice(begins[least], ends[least])
-        inverse -= inverse[:, gone] @ np.linalg.solve(inverse[gone, gone], inverse[gone])
+        if is_single:
+            row = inverse[least]
+            inverse -= np.outer(row / row[least], row)
+        else:
+            inverse -= inverse[:, gone] @ np.linalg.solve(inverse[gone, gone], inverse[gone])
         for k in range(begins[least], ends[least]):
             inverse[k, k] = 1.0  # a column that is gone: nothing is divided by zero
         left[least] = False

@@ -40,6 +40,7 @@ __all__ = [
     "ListedOrders",
     "LogDetOrders",
     "Orders",
+    "disturbed",
     "families",
     "orders_of",
     "search_orders",
@@ -287,7 +288,7 @@ def _disturbances(
             optima.update(dict.fromkeys(families(orders.dag(state))))
         if deadline.reason is not None:
             break
-        state = orders.start(_feasible(_disturbed(best_order, rng), must), deadline, after=state)
+        state = orders.start(_feasible(disturbed(best_order, rng), must), deadline, after=state)
         _climb(orders, state, deadline, rng, by_name, passed)
         score = orders.score(state)
         if score > best_score - EQUAL:  # also an equal order, so that the search can cross plateaus
@@ -351,7 +352,7 @@ def _climb(
             passed.update(dict.fromkeys(families(orders.dag(state))))
 
 
-def _disturbed(order: Ints, rng: np.random.Generator) -> Ints:
+def disturbed(order: Ints, rng: np.random.Generator) -> Ints:
     """Return the order with eight to ten variables at random positions."""
     n = len(order)
     moved = rng.choice(n, size=min(max(8, min(n // 10, 10)), n), replace=False)

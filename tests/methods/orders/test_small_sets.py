@@ -1,0 +1,99 @@
+"""The search over small parent sets: its optimum, what it finds that order search does not, and its clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dagopt
+from dagopt.deadline import Deadline
+from dagopt.families.listing import candidate_pool, limited
+from dagopt.graph.order import is_acyclic
+from dagopt.methods.exact.exact import solve_given_pool
+from dagopt.methods.orders import small_sets
+from dagopt.methods.orders.listed_search import best_of_orders
+from dagopt.methods.orders.order import solve_order
+from dagopt.methods.orders.small_sets import best_of_small_sets
+from dagopt.methods.start import StartDag
+from dagopt.progress import NoProgress
+from dagopt.workers import Workers
+from made_problems import permuted, problem_of, quiet, stopped_after
+
+
+def simulated(kind, seed=0, score="bic", **given):
+    """Return a problem with nine columns."""
+    table = dagopt.as_table(dagopt.simulate(9, 300, 1.5, seed, kind=kind).data)
+    return problem_of(table, dagopt.Constraints(**given), score)
+
+
+def with_hidden_parents():
+    """Return a table in which x has the parents a and b, each of which tells nothing alone, and the edge x to a."""
+    rng = np.random.default_rng(0)
+    b, x = rng.integers(2, size=(2, 2000))
+    a = np.where(rng.random(2000) < 0.95, b ^ x, 1 - (b ^ x))
+    others = rng.integers(2, size=(2000, 3))
+    return dagopt.as_table(np.column_stack([a, b, x, others]).astype(str))
+
+
+def pool_of(problem, size):
+    """Return the undominated sets of up to so many parents."""
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        return candidate_pool(problem.score, limited(problem.knowledge, size), workers)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_best_dag_of_small_sets(kind, seed):
+    """With few columns the search finds what the recursion proves to be the best."""
+    problem = simulated(kind, seed)
+    best = solve_given_pool(pool_of(problem, 3), **quiet())
+    found = best_of_small_sets(problem, Deadline(), NoProgress(), random_state=0, n_jobs=1)
+    assert problem.score.total(found) == pytest.approx(best.score, abs=1e-6)
+    assert found.sum(axis=0).max() <= 3
+
+
+def test_a_known_dag_is_never_lost():
+    """The answer is at least as good, also without any tries and after the deadline."""
+    problem = simulated("discrete")
+    pool = pool_of(problem, 2)
+    known = pool.start(solve_order(problem, **quiet()).adjacency)
+    for tries, clock in ((0, Deadline()), (5, Deadline()), (5, stopped_after(0))):
+        found = best_of_orders(pool, known, tries, np.random.default_rng(0), clock)
+        assert pool.total(found) >= pool.total(known)
+        assert is_acyclic(pool.adjacency(found))
+
+
+def test_the_order_of_the_columns_does_not_matter():
+    """Columns are drawn by their names."""
+    problem = simulated("discrete", 3)
+    order = np.array([4, 0, 8, 2, 6, 1, 7, 3, 5])
+    other = permuted(problem, order)
+    one, two = (best_of_small_sets(p, Deadline(), NoProgress(), random_state=1, n_jobs=1) for p in (problem, other))
+    assert problem.score.total(one) == pytest.approx(other.score.total(two), abs=1e-8)
+
+
+def test_parents_that_help_only_together_are_found():
+    """From the empty DAG no growth takes the first of them; the search over pairs does, and order search keeps it."""
+    table = with_hidden_parents()
+    problem = problem_of(table)
+    begin = best_of_small_sets(problem, Deadline(), NoProgress(), random_state=0, n_jobs=1)
+    found = solve_order(problem, start=StartDag(begin), restarts=1, **quiet())
+    best = dagopt.learn(table, "exact", progress=False)
+    assert begin[:3, :3].sum() == 2
+    assert found.score == pytest.approx(best.score, abs=1e-6)
+
+
+def test_too_many_sets_are_not_listed(monkeypatch):
+    """Where even pairs are too many, or take longer than the time left, there is no answer."""
+    problem = simulated("gaussian")
+    assert best_of_small_sets(problem, Deadline(1e-6), NoProgress(), random_state=0, n_jobs=1) is None
+    monkeypatch.setattr(small_sets, "MOST_SMALL_SETS", 9 * 37 - 1)  # a node has 1 + 8 + 28 sets of up to two parents
+    assert best_of_small_sets(problem, Deadline(), NoProgress(), random_state=0, n_jobs=1) is None
+
+
+def test_knowledge_holds():
+    """Required and forbidden edges, and a limit on the parents."""
+    names = [f"X{k}" for k in range(9)]
+    problem = simulated("gaussian", required=[(names[3], names[0])], forbidden=[(names[1], names[2])], max_parents=1)
+    found = best_of_small_sets(problem, Deadline(), NoProgress(), random_state=0, n_jobs=1)
+    assert problem.knowledge.allows_dag(found)
