@@ -10,7 +10,7 @@ import pytest
 import dagopt
 from dagopt.bits import mask_of
 from dagopt.data.table import ContinuousTable
-from dagopt.deadline import Deadline
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.graph.constraints import Constraints
 from dagopt.methods.branch_and_cut import suffix_bound
 from dagopt.methods.branch_and_cut import suffix_search as suffixes
@@ -191,7 +191,7 @@ def test_least_costs_hold_for_sets_that_are_not_enumerated(budget, kept, monkeyp
             fit, best = table._given(chosen)
             np.minimum(true, table._price(chosen) + fit - best, out=true)
     assert (true < table._least - costs.unit).any()  # what waits decides
-    table.refine(np.full(16, 3 * costs.unit), budget)
+    table.refine(np.full(16, 3 * costs.unit), budget, FOREVER)
     assert (table.bound() <= true + 1e-6).all()
 
 
