@@ -139,3 +139,28 @@ def test_the_largest_excess_of_blocks_is_that_of_all_sets(seed):
             assert max(one.largest for one in found) == pytest.approx(best, abs=1e-7)
         assert max(one.values.max() for one in found) <= best + 1e-7
         assert largest_block_excess(*case, most, LEAST, (1, 6), 1, 4).largest >= best - 1e-7
+
+
+@pytest.mark.parametrize("is_wide", [False, True], ids=["columns", "blocks"])
+@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+def test_a_search_that_stops_after_every_set_finds_the_same(seed, is_wide, monkeypatch):
+    """It goes on where it was; once it is told to stop it does nothing more, and has proven nothing."""
+    if is_wide:
+        case = (*made_blocks(seed), 5, LEAST, (1, 6), 10**8, 4)
+        search = largest_block_excess
+    else:
+        matrix, rows, weights, costs = made(seed, 6)
+        case = (matrix, weights, costs, rows, 5, LEAST, (1, 6), 10**8, 4)
+        search = kernels.largest_excess
+    whole = search(*case)
+    monkeypatch.setattr(kernels, "WORK_PER_LOOK", 1)
+    looks = []
+    pieces = search(*case, lambda: bool(looks.append(len(looks))))
+    assert len(looks) > 2
+    assert pieces.largest == whole.largest
+    assert np.array_equal(pieces.members, whole.members)
+    assert np.array_equal(pieces.values, whole.values)
+    asked = []
+    stopped = search(*case, lambda: asked.append(None) is None and len(asked) == 2)
+    assert len(asked) == 2
+    assert stopped.largest == np.inf

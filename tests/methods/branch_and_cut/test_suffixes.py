@@ -21,7 +21,7 @@ from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, suited
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.progress import NoProgress
 from dagopt.scores.gaussian import GaussianScore
-from dagopt.workers import Workers
+from dagopt.workers import Stopped, Workers
 from made_problems import gaussian_table, problem_of, quiet
 from made_tables import mixed_frame
 
@@ -121,6 +121,30 @@ def test_a_search_that_is_stopped_has_a_bound(seconds):
     assert not found.finished
     assert found.bound >= best - 1e-9
     assert found.bound < np.inf
+
+
+def test_few_states_and_vertices_between_two_looks_change_nothing(monkeypatch):
+    """Also where one state, or one vertex of a tree, takes so long that the clock is looked at after each."""
+    problem = problem_of(gaussian_table(5, 9, rows=500, density=0.4))
+    whole = search(problem, empty(problem), 4)
+    monkeypatch.setattr(suffixes, "VERTICES_PER_LOOK", 0)
+    monkeypatch.setattr(suffixes, "PRODUCTS_PER_LOOK", 0)
+    ticks = Ticks()
+    pieces = search(problem, empty(problem), 4, Deadline(1e9, clock=ticks))
+    assert ticks.now > 2 * whole.n_states
+    assert (pieces.bound, pieces.n_states) == (whole.bound, whole.n_states)
+    assert np.array_equal(pieces.dag, whole.dag)
+
+
+def test_the_tables_of_the_bound_are_left_at_the_deadline():
+    """No further set is enumerated, however many were asked for."""
+    costs = order_costs(problem_of(gaussian_table(3, 9, rows=500, density=0.6)).score)
+    table = _LeastCosts(costs, 0, np.arange(1, 4), np.arange(4, 9))
+    asked, given = [], table._given
+    table._given = lambda chosen: asked.append(chosen) or given(chosen)
+    with pytest.raises(Stopped):
+        table.refine(np.arange(8) * 30 * costs.unit, 1000, Deadline(3.0, clock=Ticks()))
+    assert len(asked) == 2
 
 
 def test_a_search_that_does_not_fit_is_given_up(monkeypatch):
