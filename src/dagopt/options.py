@@ -249,9 +249,13 @@ def with_options(
 def _refuse_unknown(name: str, given: Iterable[str], taken: Sequence[str], options: Sequence[str]) -> None:
     """Raise an error that names the first option that a function does not have."""
     for one in given:
+        if one not in taken and one in OF_ROWS:
+            raise InputError(f"only learn takes {one}=; leave it out here, and give the rows that were only observed")
         if one not in taken:
             raise InputError(f"{name} has no option {one!r}; it has {quoted(options, 12)}{hint_for(one, taken)}")
 
+
+OF_ROWS = ("interventions", "experiments")  # what says which rows set columns
 
 # What other packages call it, with what it is here.
 BROUGHT = {

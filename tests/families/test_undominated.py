@@ -163,3 +163,45 @@ def test_the_time_that_is_left_is_measured(monkeypatch):
     n_steps = sum(search.n_steps for search in open_ones) - before
     left = sum(search.n_steps * (1 / search.share - 1) for search in open_ones)
     assert listing.seconds_left(1) == pytest.approx(left * 10 / n_steps)
+
+
+class Ticks:
+    """A clock that advances by one each time it is read."""
+
+    now = 0
+
+    def __call__(self):
+        self.now += 1
+        return float(self.now)
+
+
+@pytest.mark.parametrize("options", [{"score": "bic"}, {"score": "bge"}], ids=["columns", "blocks"])
+def test_a_wide_search_looks_at_the_clock_after_every_step(options, monkeypatch):
+    """Where a step takes long: a listing and the search before it do nothing more at the deadline."""
+    monkeypatch.setattr(undominated_sets, "ENTRIES_PER_LOOK", 0)
+    table = gaussian_table(2, 8, rows=400, density=0.6)
+    score = make_score(table, **options)
+    search = Listing(score, Constraints().resolve(table.names), 10**6)._search(0)
+    undominated_sets._advance(search, 1000, Deadline(4.0, clock=Ticks()))
+    assert search.n_steps == 4
+    assert not search.over
+
+
+@pytest.mark.parametrize("options", [{"score": "bic"}, {"score": "bge"}], ids=["columns", "blocks"])
+def test_candidates_are_excluded_a_few_at_a_time(options, monkeypatch):
+    """A search for them that is stopped after every look excludes the same ones as one that is not."""
+    table = gaussian_table(3, 8, rows=60, density=0.3)
+    score, known = make_score(table, **options), Constraints().resolve(table.names)
+    whole, pieces = (Listing(score, known, 10**6) for _ in range(2))
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        whole.narrow(workers)
+    monkeypatch.setattr(undominated_sets, "ENTRIES_PER_LOOK", 0)
+    stops = 0
+    while not pieces._is_narrow:
+        with Workers(Deadline(1.0, clock=Ticks()), NoProgress(), 1) as workers:
+            try:
+                pieces.narrow(workers)
+            except Stopped:
+                stops += 1
+    assert stops > 20
+    assert np.array_equal(pieces.knowledge.may, whole.knowledge.may)

@@ -15,6 +15,7 @@ from dagopt.kernels.gaussian import block_undominated as kernels
 from dagopt.kernels.gaussian.block_matrices import room_for
 from dagopt.kernels.gaussian.block_useful import useful_pairs, useful_parents
 from dagopt.kernels.gaussian.subset_walk import FOUND, OVER, STEPS
+from dagopt.kernels.gaussian.useful import OVER as EXCLUDED
 from dagopt.scores.block_likelihood import NodeLikelihood
 
 __all__ = ["BlockSearch", "useful_block_pairs", "useful_block_parents"]
@@ -73,6 +74,11 @@ class BlockSearch:
             return
         self._rooms = Box(kernels.begin(matrix, starts, self._terms.edges, len(present)))
         self._counters = self._rooms.walk.counters
+
+    @property
+    def width(self) -> int:
+        """The number of columns in the matrix that each step changes."""
+        return 1 if self._nothing else self._rooms.walk.lower.shape[-1]
 
     @property
     def over(self) -> bool:
@@ -142,17 +148,23 @@ def useful_block_pairs(
             useful[present[a], present[b]] = useful[present[b], present[a]] = False
 
 
-def useful_block_parents(own: NodeLikelihood, most_steps: int, node: int, must: Bools, useful: Bools) -> None:
-    """Set ``useful`` to False at the candidates that are in no undominated set of a node."""
+def useful_block_parents(
+    own: NodeLikelihood, most_steps: int, node: int, must: Bools, useful: Bools, state: Ints, tries: int
+) -> None:
+    """Set ``useful`` to False at the candidates that are in no undominated set of a node.
+
+    It stops after so many ``tries``, and goes on from ``state``, as in the kernel.
+    """
     sizes = np.diff(own.starts)
     useful[~must & ((sizes == 0) | (sizes[node] == 0))] = False
     if not useful.any() or not sizes[node]:
+        state[EXCLUDED] = 1
         return
     present = np.flatnonzero(sizes)
     starts = np.append(own.starts[present], len(own.matrix)).astype(np.int64)
     part = np.ascontiguousarray(useful[present])
     useful_parents(
         own.matrix, starts, _terms(own, present), own.least_needs()[present], most_steps, own.margin,
-        int(np.searchsorted(present, node)), np.ascontiguousarray(must[present]), part, room_for(starts),
+        int(np.searchsorted(present, node)), np.ascontiguousarray(must[present]), part, state, tries, room_for(starts),
     )  # fmt: skip
     useful[present] = part

@@ -241,6 +241,11 @@ class NodeSearch:
             self._begin(self._ids[kept], self.limit, self._safe)
 
     @property
+    def width(self) -> int:
+        """The number of columns in the matrix that each step changes."""
+        return len(self._ids)
+
+    @property
     def over(self) -> bool:
         """Whether all sets have been found."""
         return bool(self._counters[OVER])

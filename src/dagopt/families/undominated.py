@@ -19,6 +19,7 @@ import numpy as np
 
 from dagopt.arrays import Bools, Ints
 from dagopt.bits import words_of_bools
+from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.block_search import BlockSearch, useful_block_pairs, useful_block_parents
 from dagopt.families.families import COMPARING, Families
@@ -34,7 +35,8 @@ __all__ = ["Estimate", "Listing", "TooMany", "is_searchable", "scored", "undomin
 
 STEPS_PER_PAIR = 300  # after which a pair is kept undecided
 ENTRIES_PER_PIECE = 100_000  # pairs times the size of the matrix, which each step of a pair changes
-STEPS_PER_PIECE = 20_000  # steps of one node between two looks at the clock, about 0.1 s
+STEPS_PER_PIECE = 20_000  # steps of one node before it is another one's turn
+ENTRIES_PER_LOOK = 10_000_000  # steps times the size of the matrix, between two looks at the clock, about 0.1 s
 SCORED_PER_PIECE = 5_000  # sets scored between two looks at the clock, about 0.1 s
 FIRST_STEPS = 2_000  # steps per node from which the total work is estimated
 SECONDS_PER_STEP = 4e-6  # on one thread, of a column; blocks, and busy machines, take longer, which is measured
@@ -118,7 +120,7 @@ class Listing:
         self._form = replace(form, nodes=tuple(replace(one, margin=one.margin + slack) for one in form.nodes))
         self._is_narrow = False
         self._pairs_left: Iterator[partial[None]] | None = None  # work of ``narrow`` that was not begun
-        self._parents_left: Iterator[partial[None]] | None = None
+        self._excluding: list[_Excluding] | None = None
         self._found: Families | None = None  # all families, before they are compared
         self._compared: tuple[Bools, Iterator[partial[None]], int] | None = None  # dominated; what is to be compared
         self._searches: list[NodeSearch | BlockSearch] = []
@@ -131,7 +133,8 @@ class Listing:
         n = self._score.n_nodes
         self.narrow(workers)
         self._searches = [self._search(i) for i in range(n)]
-        workers.each(PHASE, [partial(search.run, FIRST_STEPS) for search in self._searches], n, (0.1, 0.2))
+        pieces = [partial(_advance, search, FIRST_STEPS, workers.deadline) for search in self._searches]
+        workers.each(PHASE, pieces, n, (0.1, 0.2))
         self._check()
         steps = sum(search.n_steps / max(search.share, LEAST_SHARE) for search in self._searches)
         return Estimate(self.n_likely, steps * SECONDS_PER_STEP / workers.count)
@@ -140,7 +143,7 @@ class Listing:
         """Let searches do some more steps each, and take the time."""
         share = float(np.mean([search.share for search in self._searches]))
         begin, before = monotonic(), sum(search.n_steps for search in searches)
-        pieces = [partial(search.run, STEPS_PER_PIECE) for search in searches]
+        pieces = [partial(_advance, search, STEPS_PER_PIECE, workers.deadline) for search in searches]
         try:
             workers.each(PHASE, pieces, len(pieces), (share, share))
         finally:
@@ -162,12 +165,14 @@ class Listing:
             self._useful = np.ones((n, n), dtype=np.bool_)
             self._pairs_left = iter(self._pairs(self._useful) if self._form.has_one_matrix else ())
         workers.each(PHASE, self._pairs_left, n * (n - 1) // 2, (0.0, 0.05))
-        if self._parents_left is None:
+        if self._excluding is None:
             must = np.ascontiguousarray(self.knowledge.must.T)
-            self._own = np.ascontiguousarray((self._useful & self.knowledge.may).T) | must
-            self._parents_left = iter([self._parents(i, must[i], self._own[i]) for i in range(n)])
-        workers.each(PHASE, self._parents_left, n, (0.05, 0.1))
-        self.knowledge = replace(self.knowledge, may=np.ascontiguousarray(self._own.T))
+            own = np.ascontiguousarray((self._useful & self.knowledge.may).T) | must
+            self._excluding = [_Excluding(self._form.nodes[i], i, must[i], own[i]) for i in range(n)]
+        left = [partial(one.run, workers.deadline) for one in self._excluding if not one.over]
+        workers.each(PHASE, left, n, (0.05, 0.1))
+        may = np.column_stack([one.useful for one in self._excluding])
+        self.knowledge = replace(self.knowledge, may=np.ascontiguousarray(may))
         self._is_narrow = True
 
     def _pairs(self, useful: Bools) -> list[partial[None]]:
@@ -185,13 +190,6 @@ class Listing:
         earned = np.array([node.least_needs() for node in nodes])
         facts_of_blocks = (nodes[0], np.minimum(earned, earned.T), present, inverse, STEPS_PER_PAIR)
         return [partial(useful_block_pairs, *facts_of_blocks, part, useful) for part in parts]
-
-    def _parents(self, i: int, must: Bools, useful: Bools) -> partial[None]:
-        """Return the work of finding candidates of a node that are never useful among those left."""
-        own = self._form.nodes[i]
-        if own.is_plain:
-            return partial(kernels.useful_parents, own.matrix, *_ratio(own), i, must, useful)
-        return partial(useful_block_parents, own, STEPS_PER_PAIR, i, must, useful)
 
     def seconds_left(self, n_threads: int) -> float:
         """Return about how long the searches will still take; infinity before they have begun."""
@@ -249,6 +247,46 @@ class Listing:
     def _check(self) -> None:
         if self.n_found > self.most_sets:
             raise TooMany(self.n_found, self.n_likely)
+
+
+class _Excluding:
+    """The search for candidates of one node that are never useful among those left, a few at a time.
+
+    Attributes
+    ----------
+    useful : bool array
+        Which candidates are left.
+    """
+
+    def __init__(self, own: NodeLikelihood, node: int, must: Bools, useful: Bools) -> None:
+        self._own, self._node, self._must, self.useful = own, node, must, useful
+        self._state = np.zeros(4, dtype=np.int64)
+        self._tries = max(ENTRIES_PER_LOOK // (STEPS_PER_PAIR * len(own.matrix) ** 2), 1)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to do."""
+        return bool(self._state[kernels.OVER])
+
+    def run(self, deadline: Deadline) -> None:
+        """Go on until it is over, or the deadline."""
+        own, facts = self._own, (self._node, self._must, self.useful, self._state, self._tries)
+        while not self.over:
+            if own.is_plain:
+                kernels.useful_parents(own.matrix, *_ratio(own), *facts)
+            else:
+                useful_block_parents(own, STEPS_PER_PAIR, *facts)
+            if deadline.reason is not None:
+                return
+
+
+def _advance(search: NodeSearch | BlockSearch, steps: int, deadline: Deadline) -> None:
+    """Do this many more steps of a search, or fewer at the deadline."""
+    last, piece = search.n_steps + steps, max(ENTRIES_PER_LOOK // search.width**2, 1)
+    while not search.over and search.n_steps < last:
+        search.run(min(piece, last - search.n_steps))
+        if deadline.reason is not None:
+            return
 
 
 def _ratio(own: NodeLikelihood) -> tuple[float, int, float]:

@@ -54,7 +54,7 @@ def test_the_best_subset_is_that_of_trying_all(seed, is_wide):
 
 @pytest.mark.parametrize("is_wide", [False, True], ids=["columns", "blocks"])
 def test_walking_down_a_tree_finds_the_best_set_inside_any_set(is_wide):
-    """In a tree that has to grow; what is not wanted stays where it is."""
+    """In a tree that has to grow, a few vertices at a time; what is not wanted stays where it is."""
     n, i = 7, 2
     matrix, starts, costs = made(5, n, is_wide)
     terms = np.linalg.inv(matrix), starts, HALF, costs[i]
@@ -66,8 +66,8 @@ def test_walking_down_a_tree_finds_the_best_set_inside_any_set(is_wide):
     wanted[3] = False
     done = 0
     while done < len(sets):
-        done += walk_down(trees, i, sets[done:], wanted[done:], places[done:], *terms)
-        if done < len(sets):
+        done += walk_down(trees, i, sets[done:], wanted[done:], places[done:], trees.used[i] + 3, *terms)
+        if trees.used[i] == trees.sets.shape[1]:
             trees = _with_more_room(trees)
     for key, place in zip(sets[wanted], places[wanted], strict=True):
         inside = [j for j in members(int(key)) if j != i]

@@ -9,6 +9,7 @@ from dagopt.kernels.gaussian import block_useful as kernels
 from dagopt.kernels.gaussian.block_matrices import room_for
 from dagopt.kernels.gaussian.block_undominated import Terms
 from dagopt.kernels.gaussian.subset_walk import inverse_of
+from dagopt.kernels.gaussian.useful import OVER
 
 MARGIN = 1e-9
 HALF = 100.0
@@ -83,7 +84,10 @@ def test_pairs_and_parents_that_never_earn_what_they_need(seed):
     own = np.array([True] * 4 + [False])
     least = np.ascontiguousarray(needs[4])
     must = np.array([seed % 2 == 0] + [False] * 4)
-    kernels.useful_parents(matrix, starts, terms(5), least, 10_000, MARGIN, 4, must, own, room_for(starts))
+    state = np.zeros(4, dtype=np.int64)
+    while not state[OVER]:
+        facts = (4, must, own, state, 1 + seed % 3)
+        kernels.useful_parents(matrix, starts, terms(5), least, 10_000, MARGIN, *facts, room_for(starts))
     kept = np.flatnonzero(own).tolist()
     for u in range(4):
         among = [z for z in kept if z != u]

@@ -25,9 +25,9 @@ def made(seed, n):
     return np.ascontiguousarray(matrix), rows, weights, cost * np.arange(n + 1)
 
 
-def searched(matrix, rows, weights, costs, most, span, steps=10**6):
+def searched(matrix, rows, weights, costs, most, span, work=10**8):
     """Run the search."""
-    return kernels.largest_excess(matrix, weights, costs, rows, most, LEAST, span, steps, 4)
+    return kernels.largest_excess(matrix, weights, costs, rows, most, LEAST, span, work, 4)
 
 
 @pytest.mark.few(10)
@@ -46,12 +46,12 @@ def test_the_largest_excess_is_that_of_all_sets(seed):
         assert searched(matrix, rows, weights, costs, most, (1, n), 1).largest >= best - 1e-7
 
 
-@pytest.mark.parametrize("steps", [1, 3, 10**6])
+@pytest.mark.parametrize("work", [1, 300, 10**8])
 @pytest.mark.parametrize("seed", range(10))
-def test_the_sets_returned_have_the_excess_they_claim(seed, steps):
+def test_the_sets_returned_have_the_excess_they_claim(seed, work):
     """Each set of columns, computed from determinants, also if the search for T is stopped."""
     matrix, rows, weights, costs = made(seed, 7)
-    found = searched(matrix, rows, weights, costs, 6, (1, 7), steps)
+    found = searched(matrix, rows, weights, costs, 6, (1, 7), work)
 
     def logdet(members):
         return np.linalg.slogdet(matrix[np.ix_(members, members)])[1]
@@ -101,7 +101,7 @@ def test_blocks_of_one_column_have_the_excess_of_columns(seed):
     matrix, rows, weights, costs = made(seed, n)
     own = BlockCosts(rows / 2, 0.0, costs, np.zeros(n), np.full(n, costs[1]))
     for most in (0, 2, n - 1):
-        found = largest_block_excess(matrix, np.arange(n + 1), weights, own, most, LEAST, (1, n), 10**6, 4)
+        found = largest_block_excess(matrix, np.arange(n + 1), weights, own, most, LEAST, (1, n), 10**8, 4)
         assert found.largest == pytest.approx(searched(matrix, rows, weights, costs, most, (1, n)).largest, abs=1e-7)
 
 
@@ -137,7 +137,32 @@ def test_the_largest_excess_of_blocks_is_that_of_all_sets(seed):
         best = max(naive.block_pair_excess(*case, most), LEAST)
         spans = [(1, 6)], [(1, 3), (3, 6)]
         for parts in spans:
-            found = [largest_block_excess(*case, most, LEAST, span, 10**6, 4) for span in parts]
+            found = [largest_block_excess(*case, most, LEAST, span, 10**8, 4) for span in parts]
             assert max(one.largest for one in found) == pytest.approx(best, abs=1e-7)
         assert max(one.values.max() for one in found) <= best + 1e-7
         assert largest_block_excess(*case, most, LEAST, (1, 6), 1, 4).largest >= best - 1e-7
+
+
+@pytest.mark.parametrize("is_wide", [False, True], ids=["columns", "blocks"])
+@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+def test_a_search_that_stops_after_every_set_finds_the_same(seed, is_wide, monkeypatch):
+    """It goes on where it was; once it is told to stop it does nothing more, and has proven nothing."""
+    if is_wide:
+        case = (*made_blocks(seed), 5, LEAST, (1, 6), 10**8, 4)
+        search = largest_block_excess
+    else:
+        matrix, rows, weights, costs = made(seed, 6)
+        case = (matrix, weights, costs, rows, 5, LEAST, (1, 6), 10**8, 4)
+        search = kernels.largest_excess
+    whole = search(*case)
+    monkeypatch.setattr(kernels, "WORK_PER_LOOK", 1)
+    looks = []
+    pieces = search(*case, lambda: bool(looks.append(len(looks))))
+    assert len(looks) > 2
+    assert pieces.largest == whole.largest
+    assert np.array_equal(pieces.members, whole.members)
+    assert np.array_equal(pieces.values, whole.values)
+    asked = []
+    stopped = search(*case, lambda: asked.append(None) is None and len(asked) == 2)
+    assert len(asked) == 2
+    assert stopped.largest == np.inf

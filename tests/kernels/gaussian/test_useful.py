@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dagopt.kernels.gaussian.useful import largest_ratio, never_useful, useful_pairs, useful_parents
+from dagopt.kernels.gaussian.useful import OVER, largest_ratio, never_useful, useful_pairs, useful_parents
 
 ERROR = 1e-12
 
@@ -76,7 +76,9 @@ def test_candidates_that_are_excluded_are_in_no_set_whose_members_are_all_useful
         others = [j for j in range(n) if j != i]
         own = must.copy() & (np.arange(n) != i)
         kept = (pairs[i] & (np.arange(n) != i)) | own
-        useful_parents(matrix, threshold, 1000, ERROR, i, own, kept)
+        state = np.zeros(4, dtype=np.int64)
+        while not state[OVER]:
+            useful_parents(matrix, threshold, 1000, ERROR, i, own, kept, state, 1 + seed % 3)
         assert kept[own].all()
         for size in range(n):
             for chosen in combinations(others, size):

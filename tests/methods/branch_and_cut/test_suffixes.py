@@ -10,7 +10,7 @@ import pytest
 import dagopt
 from dagopt.bits import mask_of
 from dagopt.data.table import ContinuousTable
-from dagopt.deadline import Deadline
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.graph.constraints import Constraints
 from dagopt.methods.branch_and_cut import suffix_bound
 from dagopt.methods.branch_and_cut import suffix_search as suffixes
@@ -21,7 +21,7 @@ from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, suited
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.progress import NoProgress
 from dagopt.scores.gaussian import GaussianScore
-from dagopt.workers import Workers
+from dagopt.workers import Stopped, Workers
 from made_problems import gaussian_table, problem_of, quiet
 from made_tables import mixed_frame
 
@@ -125,6 +125,30 @@ def test_a_search_that_is_stopped_has_a_bound(seconds):
     assert found.bound < np.inf
 
 
+def test_few_states_and_vertices_between_two_looks_change_nothing(monkeypatch):
+    """Also where one state, or one vertex of a tree, takes so long that the clock is looked at after each."""
+    problem = problem_of(gaussian_table(5, 9, rows=500, density=0.4))
+    whole = search(problem, empty(problem), 4)
+    monkeypatch.setattr(suffixes, "VERTICES_PER_LOOK", 0)
+    monkeypatch.setattr(suffixes, "PRODUCTS_PER_LOOK", 0)
+    ticks = Ticks()
+    pieces = search(problem, empty(problem), 4, Deadline(1e9, clock=ticks))
+    assert ticks.now > 2 * whole.n_states
+    assert (pieces.bound, pieces.n_states) == (whole.bound, whole.n_states)
+    assert np.array_equal(pieces.dag, whole.dag)
+
+
+def test_the_tables_of_the_bound_are_left_at_the_deadline():
+    """No further set is enumerated, however many were asked for."""
+    costs = order_costs(problem_of(gaussian_table(3, 9, rows=500, density=0.6)).score)
+    table = _LeastCosts(costs, 0, np.arange(1, 4), np.arange(4, 9))
+    asked, given = [], table._given
+    table._given = lambda chosen: asked.append(chosen) or given(chosen)
+    with pytest.raises(Stopped):
+        table.refine(np.arange(8) * 30 * costs.unit, 1000, Deadline(3.0, clock=Ticks()))
+    assert len(asked) == 2
+
+
 def test_a_search_that_does_not_fit_is_given_up(monkeypatch):
     """With room for few states the bound holds and nothing is claimed."""
     problem = problem_of(gaussian_table(5, 10, rows=500, density=0.4))
@@ -193,7 +217,7 @@ def test_least_costs_hold_for_sets_that_are_not_enumerated(budget, kept, monkeyp
             fit, best = table._given(chosen)
             np.minimum(true, table._price(chosen) + fit - best, out=true)
     assert (true < table._least - costs.unit).any()  # what waits decides
-    table.refine(np.full(16, 3 * costs.unit), budget)
+    table.refine(np.full(16, 3 * costs.unit), budget, FOREVER)
     assert (table.bound() <= true + 1e-6).all()
 
 

@@ -242,11 +242,13 @@ def plant(trees, i, whole, starts, half, costs):
 
 
 @njit(cache=True, nogil=True)
-def walk_down(trees, i, sets, wanted, places, whole, starts, half, costs):
+def walk_down(trees, i, sets, wanted, places, most, whole, starts, half, costs):
     """Move the ``places`` that are wanted of the tree of node i down to the best sets inside the given sets.
 
-    Returns how many sets were processed: fewer than given if the tree has no more room.
+    Returns how many sets were processed: fewer than given if the tree has no room, or would have more than ``most``
+    vertices.
     """
+    most = min(most, trees.sets.shape[1])
     width = whole.shape[0]
     work = np.empty((starts.shape[0] + 4, width, width))
     for k in range(sets.shape[0]):
@@ -262,7 +264,7 @@ def walk_down(trees, i, sets, wanted, places, whole, starts, half, costs):
             while down and trees.by[i, down] != y:
                 down = trees.beside[i, down]
             if not down:
-                if trees.used[i] == trees.sets.shape[1]:
+                if trees.used[i] >= most:
                     places[k] = at
                     return k
                 left_out = trees.left_out[i, at] | (ONE << np.uint64(y))

@@ -16,14 +16,24 @@ conditions on most sets J without a matrix of their own.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dagopt.arrays import Floats, Ints
-from dagopt.kernels.boxes import Box
 from dagopt.kernels.gaussian.block_matrices import TINY, logdet_of
-from dagopt.kernels.gaussian.pair_weights import Excess, Violations, note
+from dagopt.kernels.gaussian.pair_weights import (
+    MEMBERS,
+    NEXT,
+    OVER,
+    WORK,
+    Excess,
+    Violations,
+    go_through,
+    never,
+    note,
+)
 from dagopt.kernels.store import njit
 
 CLOSE = 1e-12  # added to squared correlations that are compared
@@ -58,8 +68,8 @@ class BlockSearch(NamedTuple):
         What parents cost.
     starts, weights, n_weights, total : arrays and numbers
         The first column of each block, its weight, the number of blocks with weights, and the sum of these.
-    most_steps, depth : int
-        The largest number of steps of the search for one T, and of members of J.
+    most_work, depth : int
+        The most entries that the search for one T changes, and the largest number of members of J.
     covariances, members : arrays
         The covariances given the first 0, 1, ... members of J, and these members.
     paid : array of shape (5, depth + 1)
@@ -68,8 +78,8 @@ class BlockSearch(NamedTuple):
     last, variances, matrices, begins, places, sums, spent, rest, taken, best, columns, work : arrays
         Rows of the last member of J, and the node's variances; of the search for T the columns, with a matrix, a place
         and sums for each one taken, and the answer.
-    kept, values : arrays
-        The sets with large excess, and their excess.
+    kept, values, state, largest : arrays
+        The sets with large excess, and their excess; where the search is, as in ``pair_weights.py``.
     """
 
     own: BlockCosts
@@ -77,7 +87,7 @@ class BlockSearch(NamedTuple):
     weights: Any
     n_weights: int
     total: float
-    most_steps: int
+    most_work: int
     depth: int
     covariances: Any
     members: Any
@@ -96,6 +106,8 @@ class BlockSearch(NamedTuple):
     work: Any
     kept: Any
     values: Any
+    state: Any
+    largest: Any
 
 
 EDGES, VOLUME, RESIDUAL, COST, LEAST_COST = range(5)  # of ``paid``
@@ -154,7 +166,8 @@ def _best_addition(s, c, side, base, floor):
     for t in range(c - 1, -1, -1):
         rest[t] = rest[t + 1] + s.weights[s.columns[t]]
     start = logdet_of(matrices[0], node, side, 1.0, s.work)
-    e = steps = places[0] = 0
+    most_work = s.state[WORK] + s.most_work
+    e = places[0] = 0
     sums[0] = base
     spent[0] = 0.0
     while e >= 0:
@@ -165,6 +178,7 @@ def _best_addition(s, c, side, base, floor):
             if left <= 0.0:
                 t = c
                 break
+            s.state[WORK] += side - node
             if half * _share(matrices[e], s.begins[t], s.begins[t + 1], node, side) < left:
                 break
             t += 1
@@ -172,8 +186,8 @@ def _best_addition(s, c, side, base, floor):
             e -= 1
             continue
         places[e] = t
-        steps += 1
-        if steps > s.most_steps:
+        s.state[WORK] += (s.begins[t + 1] - s.begins[t] + 1) * (side - s.begins[t]) * (side - s.begins[t]) // 2
+        if s.state[WORK] > most_work:
             return Excess(max(best, _open(s, e)), value)
         places[e] = t + 1
         _take(s, e, t, side)
@@ -197,6 +211,7 @@ def _reduce(s, m, z):
     """Fill ``s.last`` with the columns of z given J, made independent, and their covariances; return log det var(z)."""
     covariance, last = s.covariances[m], s.last
     first = s.starts[z]
+    s.state[WORK] += (s.starts[z + 1] - first) * last.shape[1]
     logdet = 0.0
     for a in range(s.starts[z + 1] - first):
         for q in range(last.shape[1]):
@@ -258,6 +273,7 @@ def _examine(s, m, z, floor):
     # Blocks that tell too much about the node cannot be in T; stop if too much weight is lost.
     base = lost = 0.0
     count = side = 0
+    s.state[WORK] += (size + 1) * starts[1] * starts[s.n_weights + 1]
     for a in range(starts[1]):
         s.variances[a] = _left(s, m, size, a, a)
     for q in range(1, s.n_weights + 1):
@@ -282,6 +298,7 @@ def _examine(s, m, z, floor):
             count += 1
             side += starts[q + 1] - starts[q]
     # The covariances of these blocks and the node given J.
+    s.state[WORK] += (size + 1) * side * side // 2
     s.columns[count], s.begins[count] = 0, side
     for t in range(count + 1):
         for p in range(starts[s.columns[t]], starts[s.columns[t] + 1]):
@@ -298,6 +315,7 @@ def _eliminate(s, m, z):
     """Write the covariances given ``m`` members and ``z``, for which ``s.last`` is filled."""
     source, target, first, end = s.covariances[m], s.covariances[m + 1], s.starts[z], s.starts[z + 1]
     width = target.shape[0]
+    s.state[WORK] += (end - first + 1) * width * width
     for p in range(width):
         for q in range(width):
             target[p, q] = source[p, q]
@@ -311,19 +329,21 @@ def _eliminate(s, m, z):
 
 
 @njit(cache=True, nogil=True)
-def _walk(s, least, first, last):
-    """Go through all J whose first member is in a range; return an upper bound on the excess."""
-    count, depth = s.starts.shape[0] - 1, s.depth
-    best = least
-    m = 0
-    z = first
-    if first == 1:
-        excess = _examine(s, 0, 0, least)
-        best = max(best, excess.bound)
-        note(s, 0, 0, excess.value)
-    while m < depth:
+def _walk(s, least, last, most_work):
+    """Go on through the J whose first member is before ``last``, until this work is done."""
+    count, depth, state = s.starts.shape[0] - 1, s.depth, s.state
+    best = s.largest[0]
+    m, z = state[MEMBERS], state[NEXT]
+    until = state[WORK] + most_work
+    while state[WORK] < until:
         floor = max(least, 0.5 * best)
-        if z < (count if m > 0 else min(last, count)):
+        if z == 0:
+            excess = _examine(s, 0, 0, least)
+            best = max(best, excess.bound)
+            note(s, 0, 0, excess.value)
+            z = 1
+            continue
+        if depth > 0 and z < (count if m > 0 else min(last, count)):
             earns = _pay(s, m, z)
             if s.paid[LEAST_COST, m + 1] < s.total - floor:
                 if earns:
@@ -337,15 +357,17 @@ def _walk(s, least, first, last):
             z += 1
             continue
         if m == 0:
+            state[OVER] = 1
             break
         m -= 1
         z = s.members[m] + 1
-    return best
+    state[MEMBERS], state[NEXT] = m, z
+    s.largest[0] = best
 
 
 def largest_block_excess(
     matrix: Floats, starts: Ints, weights: Floats, own: BlockCosts, most: int, least: float, span: tuple[int, int],
-    most_steps: int, n_kept: int,
+    most_work: int, n_kept: int, is_stopped: Callable[[], bool] = never,
 ) -> Violations:  # fmt: skip
     """Return an upper bound on the excess over the sets J with at most ``most`` members, and sets where it is large.
 
@@ -356,7 +378,7 @@ def largest_block_excess(
         those with weights, the largest first.
     own : BlockCosts
         What parents cost.
-    most, least, span, most_steps, n_kept
+    most, least, span, most_work, n_kept, is_stopped
         As in ``pair_weights.largest_excess``, with blocks for columns.
     """
     count, n_weights, total = len(starts) - 1, int((weights > 0.0).sum()), float(weights.sum())
@@ -376,10 +398,9 @@ def largest_block_excess(
     sums, spent, rest = np.empty((3, n_weights + 2))
     widest = int(np.diff(starts).max())
     search = BlockSearch(
-        own, starts, weights, n_weights, total, most_steps, depth, covariances, np.zeros(levels, dtype=np.int64), paid,
+        own, starts, weights, n_weights, total, most_work, depth, covariances, np.zeros(levels, dtype=np.int64), paid,
         np.zeros((widest, width)), np.empty(widest), np.empty((n_weights + 2, side, side)), begins, places, sums, spent,
         rest, taken, best, columns, np.empty((widest, widest)), np.zeros((n_kept, count), dtype=np.int8),
-        np.full(n_kept, -np.inf),
+        np.full(n_kept, -np.inf), np.array([0, 0 if span[0] == 1 else span[0], 1, 0, 0]), np.array([least]),
     )  # fmt: skip
-    largest = _walk(Box(search), least, *span)
-    return Violations(float(largest), search.kept, search.values)
+    return go_through(_walk, search, least, span[1], is_stopped)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dagopt.kernels.gaussian.block_matrices import given, given_fewer, information, invert, logdet_of, two_blocks
 from dagopt.kernels.gaussian.subset_walk import SEEN, UNOPENED, descend, inverse_of, new_walk
-from dagopt.kernels.gaussian.useful import MOST_FAILURES, ratio_between
+from dagopt.kernels.gaussian.useful import DROPPING, FAILURES, MOST_FAILURES, NEXT, OVER, ratio_between
 from dagopt.kernels.store import njit
 
 
@@ -143,24 +143,26 @@ def useful_pairs(inverse, matrix, starts, terms, needs, most_steps, margin, pair
 
 
 @njit(cache=True, nogil=True)
-def useful_parents(matrix, starts, terms, least, most_steps, margin, i, must, useful, work):
+def useful_parents(matrix, starts, terms, least, most_steps, margin, i, must, useful, state, tries, work):
     """Set ``useful[u]`` to False for candidates u that are in no undominated set of node i.
 
     ``least[u]`` is what u must earn. As in ``useful.py``: each candidate that goes may let others go, and nodes in
-    ``must`` stay. Gives up after ``MOST_FAILURES`` candidates in a row that stay.
+    ``must`` stay. Gives up after ``MOST_FAILURES`` candidates in a row that stay, stops after so many ``tries``, and
+    goes on from ``state``.
     """
     n = starts.shape[0] - 1
     width = matrix.shape[0]
     ids = np.empty(width, dtype=np.int64)
     own_starts = np.empty(n + 1, dtype=np.int64)
-    dropping = True
-    while dropping:
-        dropping = False
-        failures = 0
-        for u in range(n):
-            if not useful[u] or must[u] or failures >= MOST_FAILURES:
+    while state[OVER] == 0:
+        for u in range(state[NEXT], n):
+            if not useful[u] or must[u] or state[FAILURES] >= MOST_FAILURES:
                 continue
-            failures += 1
+            if tries == 0:
+                state[NEXT] = u
+                return
+            tries -= 1
+            state[FAILURES] += 1
             # The matrix of the candidates left, then u, then i.
             count = np.int64(0)
             size = np.int64(0)
@@ -180,5 +182,6 @@ def useful_parents(matrix, starts, terms, least, most_steps, margin, i, must, us
             cut = own_starts[: count + 1].copy()
             if never_useful(inverse_of(own), own, cut, count - 1, count - 2, terms, least[u], most_steps, margin, work):
                 useful[u] = False
-                dropping = True
-                failures = 0
+                state[DROPPING], state[FAILURES] = 1, 0
+        state[OVER] = 1 - state[DROPPING]
+        state[NEXT] = state[FAILURES] = state[DROPPING] = 0

@@ -8,11 +8,15 @@ A search takes every J with at most ``most`` members, whose conditional covarian
 member. Columns j of T - J need I(i; j | J) to be small, and for almost all J too little weight is left. For the others,
 a second search finds the best T: it takes or leaves one column at a time, those with the largest weights first. A set
 J is skipped if its last member z has I(i; z | J - z) ≤ cost(|J|) - cost(|J| - 1): then J - z has at least its excess.
+
+How long that takes is known only when it is done, so a search stops where it is after so much work, counted in entries
+of matrices, and goes on from there.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +26,8 @@ from dagopt.kernels.store import njit
 
 TINY = 1e-14  # a squared covariance up to this counts as zero
 CHUNK = 8  # columns between two looks at the weight that is lost
+WORK_PER_LOOK = 40_000_000  # entries between two looks at the clock: a tenth of a second, about
+MEMBERS, NEXT, FILLED, OVER, WORK = range(5)  # of ``state``
 
 
 class Search(NamedTuple):
@@ -38,8 +44,8 @@ class Search(NamedTuple):
         What 0, 1, ... parents cost more than none; longer than the largest set.
     half : float
         N / 2.
-    most_steps : int
-        The largest number of steps of the search for one T. If there are more, an upper bound is used.
+    most_work : int
+        The most entries that the search for one T changes. If there would be more, an upper bound is used.
     depth : int
         The largest number of members of J.
     covariances, diagonals, members : arrays
@@ -48,6 +54,9 @@ class Search(NamedTuple):
         Of the search for T: the columns, with a matrix, a place and a sum for each one taken, and the answer.
     kept, values : arrays
         The sets with large excess, and their excess.
+    state, largest : arrays
+        Where the search is: the members of J, the column after them, whether the last matrix has all columns with
+        weights, whether it is over, and the work so far; and the upper bound on the excess of what it has seen.
     """
 
     weights: Any
@@ -55,7 +64,7 @@ class Search(NamedTuple):
     total: float
     costs: Any
     half: float
-    most_steps: int
+    most_work: int
     depth: int
     covariances: Any
     diagonals: Any
@@ -69,6 +78,8 @@ class Search(NamedTuple):
     columns: Any
     kept: Any
     values: Any
+    state: Any
+    largest: Any
 
 
 class Excess(NamedTuple):
@@ -84,7 +95,7 @@ class Violations(NamedTuple):
     Attributes
     ----------
     largest : float
-        An upper bound on the excess of all sets, at least ``least``.
+        An upper bound on the excess of all sets, at least ``least``; infinity if the search was stopped.
     members : int8 array of shape (sets, columns)
         Sets with large excess: 1 for members of T - J, 2 for members of J.
     values : array
@@ -126,7 +137,8 @@ def _best_addition(s, c, base, floor):
     for t in range(c - 1, -1, -1):
         rest[t] = rest[t + 1] + weights[columns[t]]
     start = matrices[0, c, c]
-    e = steps = places[0] = 0
+    most_work = s.state[WORK] + s.most_work
+    e = places[0] = 0
     sums[0] = base
     while e >= 0:
         # Of the A with e columns: what is spent so far, I(i; A | J) = N/2 log (start / variance).
@@ -149,10 +161,10 @@ def _best_addition(s, c, base, floor):
         if t == c:
             e -= 1
             continue
-        # Too many steps: what is open counts with its bound.
+        # Too much work: what is open counts with its bound.
         places[e] = t
-        steps += 1
-        if steps > s.most_steps:
+        s.state[WORK] += CHUNK + (c + 1 - t) * (c + 1 - t) // 2
+        if s.state[WORK] > most_work:
             return Excess(max(best, _open(s, c, e)), value)
         places[e] = t + 1
         # Take column t: one step of elimination in the columns behind it and the node.
@@ -207,7 +219,9 @@ def _next_hopeful(s, m, first, last, floor, n_columns):
                 lost += weights[q] if covariance * covariance > limit * rest + TINY else 0.0
             j = stop
         if lost < left:
+            s.state[WORK] += CHUNK * (z + 1 - first)
             return z
+    s.state[WORK] += CHUNK * (last - first)
     return last
 
 
@@ -251,6 +265,7 @@ def _eliminate(s, m, z, n_columns):
     matrix, diagonal = s.covariances, s.diagonals
     size = matrix.shape[1]
     inverse = 1.0 / diagonal[m, z]
+    s.state[WORK] += size * n_columns
     for y in range(size):
         if y >= n_columns and y <= z:
             continue
@@ -284,15 +299,15 @@ def note(s, m, z, value):
 
 
 @njit(cache=True, nogil=True)
-def _walk(s, least, first, last):
-    """Go through all J whose first member is in a range; return an upper bound on the excess."""
-    size, n_weights, depth = s.covariances.shape[1], s.n_weights, s.depth
+def _walk(s, least, last, most_work):
+    """Go on through the J whose first member is before ``last``, until this work is done."""
+    size, n_weights, depth, state = s.covariances.shape[1], s.n_weights, s.depth, s.state
     few = min(CHUNK, n_weights)
-    best = least
-    m = 0
-    z = 0 if first == 1 else first
-    filled = True  # whether the last matrix has all columns with weights; it begins with a few
-    while True:
+    best = s.largest[0]
+    m, z = state[MEMBERS], state[NEXT]
+    filled = state[FILLED] == 1  # whether the last matrix has all columns with weights; it begins with a few
+    until = state[WORK] + most_work
+    while state[WORK] < until:
         floor = max(least, 0.5 * best)
         end = size if m > 0 else min(last, size) if depth > 0 else 1
         if z > 0 and m + 1 == depth:
@@ -313,16 +328,33 @@ def _walk(s, least, first, last):
             z += 1
             continue
         if m == 0:
+            state[OVER] = 1
             break
         m -= 1
         filled = True
         z = s.members[m] + 1
-    return best
+    state[MEMBERS], state[NEXT], state[FILLED] = m, z, 1 if filled else 0
+    s.largest[0] = best
+
+
+def go_through(walk: Any, search: Any, least: float, last: int, is_stopped: Callable[[], bool]) -> Violations:
+    """Return what a search finds; it looks at the clock every now and then."""
+    box = Box(search)
+    while not search.state[OVER]:
+        walk(box, least, last, WORK_PER_LOOK)
+        if not search.state[OVER] and is_stopped():
+            return Violations(math.inf, search.kept, search.values)
+    return Violations(float(search.largest[0]), search.kept, search.values)
+
+
+def never() -> bool:
+    """Do not stop."""
+    return False
 
 
 def largest_excess(
     matrix: Any, weights: Any, costs: Any, n_samples: float, most: int, least: float, span: tuple[int, int],
-    most_steps: int, n_kept: int,
+    most_work: int, n_kept: int, is_stopped: Callable[[], bool] = never,
 ) -> Violations:  # fmt: skip
     """Return an upper bound on the excess over the sets J with at most ``most`` members, and sets where it is large.
 
@@ -338,8 +370,10 @@ def largest_excess(
         An excess up to this need not be found.
     span : (first, last)
         The first member of J is in this range of columns; the empty set is looked at if ``first`` is 1.
-    most_steps, n_kept : int
-        The largest number of steps of the search for one T, and the number of sets that are returned.
+    most_work, n_kept : int
+        The most entries that the search for one T changes, and the number of sets that are returned.
+    is_stopped : callable
+        Says whether to stop; called about ten times a second.
     """
     size, n_weights, total = len(matrix), int((weights > 0.0).sum()), float(weights.sum())
     depth = 0  # larger sets cost more than all weights
@@ -352,9 +386,9 @@ def largest_excess(
     places, taken, best, columns = np.empty((4, side), dtype=np.int64)
     sums, rest = np.empty((2, side))
     search = Search(
-        weights, n_weights, total, costs, n_samples / 2.0, most_steps, depth, covariances, diagonals,
+        weights, n_weights, total, costs, n_samples / 2.0, most_work, depth, covariances, diagonals,
         np.zeros(max(depth, 1), dtype=np.int64), np.empty((side, side, side)), places, sums, rest, taken, best, columns,
         np.zeros((n_kept, size), dtype=np.int8), np.full(n_kept, -np.inf),
+        np.array([0, 0 if span[0] == 1 else span[0], 1, 0, 0]), np.array([least]),
     )  # fmt: skip
-    largest = _walk(Box(search), least, *span)
-    return Violations(float(largest), search.kept, search.values)
+    return go_through(_walk, search, least, span[1], is_stopped)

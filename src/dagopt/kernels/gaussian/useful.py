@@ -31,6 +31,7 @@ from dagopt.kernels.store import njit
 COLUMN, DIAGONAL, ROW_I, ROW_U = range(4)
 NEVER, USEFUL, OPEN = range(3)  # what is known of two variables
 MOST_FAILURES = 25  # candidates in a row that stay, after which a round ends: each costs a search
+NEXT, FAILURES, DROPPING, OVER = range(4)  # of ``state``: where the search for the candidates of a node is
 
 
 @njit(cache=True, nogil=True)
@@ -215,32 +216,37 @@ def useful_pairs(inverse, matrix, threshold, most_steps, error, pairs, useful):
 
 
 @njit(cache=True, nogil=True)
-def useful_parents(matrix, threshold, most_steps, error, i, must, useful):
+def useful_parents(matrix, threshold, most_steps, error, i, must, useful, state, tries):
     """Set ``useful[u]`` to False for candidates u that are in no undominated set of node i.
 
     Only sets of candidates that are still useful matter, so each one that goes may let others go. Nodes in ``must`` are
-    in every set and stay. Gives up after ``MOST_FAILURES`` candidates in a row that stay.
+    in every set and stay. Gives up after ``MOST_FAILURES`` candidates in a row that stay. It stops after so many
+    ``tries``, and goes on from ``state``, at first zeros.
     """
     n = matrix.shape[0]
     ids = np.empty(n + 1, dtype=np.int64)
     own = inverse = np.empty((0, 0))
-    dropping = is_old = True
-    while dropping:
-        dropping = False
-        failures = 0
-        for u in range(n):
-            if not useful[u] or must[u] or failures >= MOST_FAILURES:
+    is_old = True
+    while state[OVER] == 0:
+        for u in range(state[NEXT], n):
+            if not useful[u] or must[u] or state[FAILURES] >= MOST_FAILURES:
                 continue
+            if tries == 0:
+                state[NEXT] = u
+                return
+            tries -= 1
             if is_old:
                 own = _of_candidates(matrix, i, useful, ids)
                 inverse = inverse_of(own)
                 is_old = False
-            failures += 1
+            state[FAILURES] += 1
             place = np.searchsorted(ids[: len(own) - 1], u)
             if never_useful(inverse, own, len(own) - 1, place, threshold, most_steps, error):
                 useful[u] = False
-                dropping = is_old = True
-                failures = 0
+                is_old = True
+                state[DROPPING], state[FAILURES] = 1, 0
+        state[OVER] = 1 - state[DROPPING]
+        state[NEXT] = state[FAILURES] = state[DROPPING] = 0
 
 
 @njit(cache=True, nogil=True)

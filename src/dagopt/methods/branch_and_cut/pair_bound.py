@@ -57,7 +57,7 @@ SCALINGS, LEAST_SCALE, MOST_SCALE = 100, 0.5, 2.0  # of weights that are spread:
 MOST_SPREAD = 1.5  # a weight that is spread is at most this many times what is likely
 WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
 SETS_PER_PIECE = 4_000_000  # sets of one task of a thread
-MOST_STEPS = 3_000_000  # of the search for one T
+MOST_WORK = 300_000_000  # entries that the search for one T changes, in about a third of a second
 ROWS_PER_NODE = 8  # rows per node and round
 LEAST_EXCESS = 0.005  # a row is violated only if it is violated by more
 # The LP has converged when its value exceeds what is proven by no more than this share; the second if J cannot grow.
@@ -412,10 +412,16 @@ class PairBound:
                 first, count = z + 1, 0
         return ranges
 
+    def _is_stopped(self) -> bool:
+        return self._workers.deadline.reason is not None
+
     def _violated(
         self, i: int, weights: Floats, size: int, span: tuple[int, int]
     ) -> tuple[float, list[tuple[Ints, float]]]:
-        """Return an upper bound on the excess of a node, and the rows that are violated most."""
+        """Return an upper bound on the excess of a node, and the rows that are violated most.
+
+        The bound is infinite if the time is over.
+        """
         own, sizes = self._form.nodes[i], np.diff(self._starts)
         if not sizes[i]:
             return 0.0, []
@@ -423,7 +429,7 @@ class PairBound:
         order = np.concatenate([[i], order[(order != i) & (sizes[order] > 0)]])
         columns = np.concatenate([np.arange(self._starts[j], self._starts[j + 1]) for j in order])
         matrix = np.ascontiguousarray(self._matrix[np.ix_(columns, columns)])
-        search = (size, LEAST_EXCESS, span, MOST_STEPS, ROWS_PER_NODE)
+        search = (size, LEAST_EXCESS, span, MOST_WORK, ROWS_PER_NODE, self._is_stopped)
         costs = np.append(own.costs - own.costs[0], np.inf)
         if self._is_plain:
             found = pair_weights.largest_excess(matrix, weights[order], costs, 2.0 * self._half, *search)

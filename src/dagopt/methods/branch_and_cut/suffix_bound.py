@@ -37,12 +37,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.arrays import Dag, Floats, Ints, Words
+from dagopt.deadline import Deadline
 from dagopt.kernels.gaussian import suffixes as kernels
 from dagopt.kernels.gaussian.blocks import logdet_slice
 from dagopt.kernels.gaussian.logdet import all_logdets
 from dagopt.methods.branch_and_cut.order_costs import OrderCosts
 from dagopt.scores.block_likelihood import NodeLikelihood
-from dagopt.workers import Workers
+from dagopt.workers import Stopped, Workers
 
 __all__ = ["SuffixBound"]
 
@@ -113,15 +114,19 @@ class SuffixBound:
 
         The sets Z that matter depend on the weights, so enumeration and tuning for the set of all nodes take turns.
         """
-        n = len(self._inside)
-        parts = zip(self._inside, self._outside, strict=True)
-        tables = [_LeastCosts(self.costs, i, *part) for i, part in enumerate(parts)]
+        n, deadline = len(self._inside), workers.deadline
+        tables: dict[int, _LeastCosts] = {}
+
+        def begin(i: int) -> None:
+            tables[i] = _LeastCosts(self.costs, i, self._inside[i], self._outside[i])
+
+        workers.each("least costs", [partial(begin, i) for i in range(n)], n, (0.0, 0.0))
         full = np.array([(1 << n) - 1], dtype=np.uint64)
         for turn in range(TURNS):
-            pieces = [partial(self._refine, tables[i], i, budget // TURNS) for i in range(n)]
+            pieces = [partial(self._refine, tables[i], i, budget // TURNS, deadline) for i in range(n)]
             workers.each("least costs", pieces, n, (turn / TURNS, (turn + 1) / TURNS))
             self._update()
-            self.tune(full, np.zeros(1), np.inf, STEPS_PER_TURN)
+            self.tune(full, np.zeros(1), np.inf, STEPS_PER_TURN, deadline)
 
     def restore(self, pairs: Floats, kappa: Floats, least: Floats) -> None:
         """Take weights and least costs of an earlier run instead of filling the tables."""
@@ -129,8 +134,8 @@ class SuffixBound:
         self.least = least
         self._update()
 
-    def _refine(self, table: _LeastCosts, i: int, budget: int) -> None:
-        table.refine(self._total(i), budget)
+    def _refine(self, table: _LeastCosts, i: int, budget: int, deadline: Deadline) -> None:
+        table.refine(self._total(i), budget, deadline)
         self.least[i] = table.bound()
 
     def _total(self, i: int) -> Floats:
@@ -148,10 +153,15 @@ class SuffixBound:
         kernels.least_costs_of(keys, self.weights, self.patterns, out)
         return out
 
-    def tune(self, keys: Words, cost: Floats, limit: float, n_steps: int) -> None:
-        """Change the weights so that fewer of these sets, with costs of what comes after them, stay below a limit."""
+    def tune(self, keys: Words, cost: Floats, limit: float, n_steps: int, deadline: Deadline) -> None:
+        """Change the weights so that fewer of these sets, with costs of what comes after them, stay below a limit.
+
+        At the deadline the weights found by then remain.
+        """
         best, best_weights = (np.inf, np.inf), self.weights
         for step in range(n_steps + 1):
+            if deadline.reason is not None:
+                break
             total = cost + self.bound(keys)
             shares = np.exp(-np.maximum(total - limit, 0.0) / self._unit)
             now = (float((total < limit).sum()), -float(np.minimum(total, limit).sum()))
@@ -255,8 +265,11 @@ class _LeastCosts:
             np.minimum(least, one.bound, out=least)
         return least
 
-    def refine(self, total: Floats, budget: int) -> None:
-        """Enumerate up to about ``budget`` more sets Z, where bounds matter most if the patterns weigh ``total``."""
+    def refine(self, total: Floats, budget: int, deadline: Deadline) -> None:
+        """Enumerate up to about ``budget`` more sets Z, where bounds matter most if the patterns weigh ``total``.
+
+        Raises ``Stopped`` at the deadline.
+        """
         gains = self._gains(total)
         heap = [(-self._lacking(one, total, gains), k, one) for k, one in enumerate(self._waiting)]
         heapq.heapify(heap)
@@ -272,6 +285,8 @@ class _LeastCosts:
                 heapq.heappush(heap, (0.0, number + 1, top))
                 break
             for k in range(top.rest, len(self._outside)):
+                if deadline.reason is not None:
+                    raise Stopped
                 chosen = (*top.chosen, self._outside[k])
                 fit, best = self._given(chosen)
                 np.minimum(self._least, self._price(chosen) + fit - best, out=self._least)

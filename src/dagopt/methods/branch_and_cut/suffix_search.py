@@ -49,7 +49,10 @@ MOST_NODES = 40  # with more, the states would not fit in memory
 MOST_ROUNDING = 10.0  # in units of the tolerance
 PATTERN_BITS = 12  # the number of nodes in each Q_i
 BUDGET = 1200  # sets enumerated for the table of one node
-CHUNK = 4_000  # states between two looks at the clock
+CHUNK = 4_000  # states between two looks at the clock, at most
+PRODUCTS_PER_LOOK = 200_000_000  # and so many products, about, in the inverses that are made for each state
+MANY = 16  # times as many where little is done with each
+VERTICES_PER_LOOK = 400_000_000  # of a tree, times the fourth power of the columns: 0.06 s for one of 120 columns
 FIRST_ROOM = 1 << 10  # vertices of each tree at first
 SAMPLE = 400  # states whose successors are used to tune the weights
 STEPS = 20  # of tuning for each size
@@ -157,6 +160,7 @@ class SuffixSearch:
         self._value = float(self.score.total(self.dag))
         self.tolerance += 2 * self._rounding
         self._limit = self._target - self.tolerance + self._rounding
+        self._chunk = max(min(CHUNK, PRODUCTS_PER_LOOK // len(self._matrix) ** 3), 1)
         self._most = int(SHARE_OF_MEMORY * available_bytes()) // (12 * n + 200)
         self._share = 0.0
         if costs.is_lack:  # no order costs less than nothing
@@ -190,7 +194,7 @@ class SuffixSearch:
             self.n_states += len(keys)
             if not len(keys):
                 break
-            states = kernels.States(keys, found.cost, states.places[found.origin])
+            states = kernels.States(keys, found.cost, self._gathered(states.places, found.origin))
             self._note_bound(states, weights)
             self.note(
                 SuffixState(
@@ -217,7 +221,13 @@ class SuffixSearch:
 
     def _note_bound(self, states: kernels.States, weights: SuffixBound) -> None:
         """Lower the bound: a better DAG passes through one of the states."""
-        least = float((states.cost + weights.bound(states.keys)).min())
+        lowest = np.empty(len(states.keys))
+
+        def bound(first: int, last: int) -> None:
+            lowest[first:last] = states.cost[first:last] + weights.bound(states.keys[first:last])
+
+        self._each([partial(bound, *part) for part in spans(len(lowest), CHUNK)])
+        least = float(lowest.min())
         gap = max(self._target - least + self._rounding, self.tolerance)
         self.bound = min(self.bound, self._value + gap)
         self.tell(self.bound)
@@ -240,8 +250,7 @@ class SuffixSearch:
 
     def _plant(self, n: int) -> None:
         self._trees = _room(n, FIRST_ROOM)
-        for i in range(n):
-            subsets.plant(self._trees, i, *self._terms(i))
+        self._each([partial(subsets.plant, self._trees, i, *self._terms(i)) for i in range(n)])
 
     def _terms(self, i: int) -> tuple[Floats, Ints, float, Floats]:
         """Return what the tree of a node is made from."""
@@ -254,10 +263,28 @@ class SuffixSearch:
         chosen = np.unique(np.linspace(0, n_all - 1, min(n_all, SAMPLE)).astype(np.int64))
         some = kernels.States(*(np.ascontiguousarray(part[chosen]) for part in states))
         self._walk(some, weights)  # so that the weights do not depend on what was walked before
-        out = _lists(len(chosen) * self.costs.n_nodes)
-        count = self._remove(some, weights, 0, out)
-        if count:
-            weights.tune(out.keys[:count], out.cost[:count], self._limit, STEPS)
+        parts = spans(len(chosen), self._chunk)
+        outs = self._removed(some, weights, parts)
+        keys, cost = (np.concatenate(values) for values in zip(*((out.keys, out.cost) for out in outs), strict=True))
+        if len(keys):
+            weights.tune(keys, cost, self._limit, STEPS, self.workers.deadline)
+        if self.workers.deadline.reason is not None:
+            raise Stopped
+
+    def _removed(
+        self, states: kernels.States, weights: SuffixBound, parts: Sequence[tuple[int, int]]
+    ) -> list[kernels.Found]:
+        """Return what the removal of a node makes of each state of these ranges."""
+        outs: list[kernels.Found] = [_lists(0)] * len(parts)
+
+        def remove(k: int) -> None:
+            first, last = parts[k]
+            out = _lists((last - first) * self.costs.n_nodes)
+            count = self._remove(kernels.States(*(part[first:last] for part in states)), weights, first, out)
+            outs[k] = kernels.Found(*(part[:count] for part in out))
+
+        self._each([partial(remove, k) for k in range(len(parts))])
+        return outs
 
     def _remove(self, states: kernels.States, weights: SuffixBound, first: int, out: kernels.Found) -> int:
         """Fill ``out`` with what the removal of a node makes of each state; return the number of new states."""
@@ -277,7 +304,7 @@ class SuffixSearch:
             count = self._remove(kernels.States(*(part[first:last] for part in states)), weights, first, out)
             kernels.note_wanted(out, count, wanted)
 
-        parts = spans(len(states.keys), CHUNK)
+        parts = spans(len(states.keys), self._chunk)
         self._each([partial(note, *part) for part in parts])
         done = np.zeros(self.costs.n_nodes, dtype=np.int64)
         while (done < len(states.keys)).any():
@@ -289,36 +316,28 @@ class SuffixSearch:
 
     def _walk_node(self, states: kernels.States, wanted: Bools, i: int, done: Ints) -> None:
         """Go on with the states of one node until its tree is full or the time is up."""
-        for first, last in spans(len(states.keys), 16 * CHUNK):
-            begin = max(first, int(done[i]))
-            if begin >= last or self.workers.deadline.reason is not None:
-                continue
-            places = np.ascontiguousarray(states.places[begin:last, i])
-            own = np.ascontiguousarray(wanted[begin:last, i])
-            done[i] = begin + subsets.walk_down(self._trees, i, states.keys[begin:last], own, places, *self._terms(i))
-            states.places[begin:last, i] = places
-            if done[i] < last:
-                return
+        trees, at_once = self._trees, max(VERTICES_PER_LOOK // len(self.costs.inverses[i]) ** 4, 1)
+        for first, last in spans(len(states.keys), MANY * CHUNK):
+            while (begin := max(first, int(done[i]))) < last:
+                if self.workers.deadline.reason is not None:
+                    return
+                places = np.ascontiguousarray(states.places[begin:last, i])
+                own, most = np.ascontiguousarray(wanted[begin:last, i]), int(trees.used[i]) + at_once
+                gone = subsets.walk_down(trees, i, states.keys[begin:last], own, places, most, *self._terms(i))
+                states.places[begin:last, i] = places
+                done[i] = begin + gone
+                if done[i] < last and trees.used[i] == trees.sets.shape[1]:
+                    return
 
     def _expand(self, states: kernels.States, weights: SuffixBound, size: int, n: int) -> kernels.Found | None:
         """Return the states with one node less; None if there are too many."""
-        parts = spans(len(states.keys), CHUNK)
+        parts = spans(len(states.keys), self._chunk)
         found, used = _table(2 * len(states.keys)), 0
         for batch in spans(len(parts), 4 * self.workers.count):
-            own = parts[batch[0] : batch[1]]
-            outs = [_lists((last - first) * size) for first, last in own]
-            counts = [0] * len(own)
-
-            def remove(k: int, own: list[tuple[int, int]], outs: list[kernels.Found], counts: list[int]) -> None:
-                some = kernels.States(*(part[own[k][0] : own[k][1]] for part in states))
-                counts[k] = self._remove(some, weights, own[k][0], outs[k])
-
-            pieces = [partial(remove, k, own, outs, counts) for k in range(len(own))]
-            self._each(pieces)
-            for out, count in zip(outs, counts, strict=True):
-                done = 0
+            for out in self._removed(states, weights, parts[batch[0] : batch[1]]):
+                done, count = 0, len(out.keys)
                 while done < count:
-                    used, more = kernels.gather(found, used, *(part[done:count] for part in out))
+                    used, more = kernels.gather(found, used, *(part[done:] for part in out))
                     done += more
                     if done < count:
                         found = _larger(found, used)
@@ -327,6 +346,16 @@ class SuffixSearch:
             self._tell(size - 1, batch[1] / len(parts), used)
         filled = np.flatnonzero(found.keys)
         return kernels.Found(*(part[filled] for part in found))
+
+    def _gathered(self, rows: NDArray[np.int32], origin: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return these rows of an array, which may be large."""
+        found = np.empty((len(origin), rows.shape[1]), dtype=rows.dtype)
+
+        def copy(first: int, last: int) -> None:
+            found[first:last] = rows[origin[first:last]]
+
+        self._each([partial(copy, *part) for part in spans(len(origin), MANY * CHUNK)])
+        return found
 
     def _each(self, pieces: Sequence[Callable[[], object]]) -> None:
         """Run pieces of work; raise ``Stopped`` at the deadline."""
@@ -349,7 +378,8 @@ class SuffixSearch:
             place = np.zeros(1, dtype=np.int32)
             key_of = np.array([key], dtype=np.uint64)
             wanted = np.ones(1, dtype=np.bool_)
-            while not subsets.walk_down(self._trees, i, key_of, wanted, place, *self._terms(i)):
+            room = self._trees.sets.shape[1]
+            while not subsets.walk_down(self._trees, i, key_of, wanted, place, 2 * room, *self._terms(i)):
                 self._trees = _with_more_room(self._trees)
             dag[members(int(self._trees.sets[i, place[0]])), i] = 1
         if self.score.total(dag) > self.score.total(self.dag):
