@@ -15,6 +15,7 @@ from dagopt.arrays import Ints, Words
 __all__ = [
     "Marks",
     "bit_counts",
+    "bools_of_words",
     "from_bitsets",
     "from_words",
     "listed_members",
@@ -106,6 +107,12 @@ def words_of_bools(rows: NDArray[np.bool_]) -> Words:
     padded = np.zeros((len(rows), 64 * n_words(rows.shape[1])), dtype=np.bool_)
     padded[:, : rows.shape[1]] = rows
     return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def bools_of_words(words: Words, n_nodes: int) -> NDArray[np.bool_]:
+    """Return sets given as rows of words as rows of truth values, one per node."""
+    raw = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, bitorder="little")
+    return raw[:, :n_nodes].astype(np.bool_)
 
 
 def listed_members(words: Words) -> tuple[Ints, Ints]:

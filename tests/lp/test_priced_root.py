@@ -12,6 +12,7 @@ from dagopt.families.undominated import Listing, TooMany
 from dagopt.graph.constraints import Constraints
 from dagopt.graph.dag import is_acyclic
 from dagopt.lp.priced_root import PricedRoot
+from dagopt.lp.pricing import Pricing
 from dagopt.lp.rows.clusters import ClusterRows
 from dagopt.lp.rows.local import LocalRows
 from dagopt.lp.rows.matrices import EntropyRows, LogDets, MatrixRows, implied_matrix
@@ -100,3 +101,60 @@ def test_branch_and_cut_over_the_families_left_proves_the_optimum(seed, monkeypa
     assert (result.status, result.scope) == ("optimal", best.scope)
     assert result.score == pytest.approx(best.score, rel=1e-9)
     assert result.bound >= best.score
+
+
+def test_turns_end_between_climbs_and_go_on_where_they_were():
+    """Turns that end at once lead to the same place as a run in one piece: a bound that is never below the optimum."""
+    problem = problem_of(gaussian_table(3, 8, rows=800, density=0.3))
+    best = solve_exact(problem, **quiet())
+    whole, _ = priced(problem, best.adjacency, 0)
+    score = problem.score
+    logdets = LogDets(score.n_samples)
+    with Workers(Deadline(), NoProgress(), 1) as workers, ThreadPoolExecutor(1) as threads:
+        matrices = MatrixRows(logdets, [score.correlation, implied_matrix(score.correlation, best.adjacency)])
+        local = LocalRows(threads, 5, 0, lambda: False)
+        finders = [ClusterRows(20), EntropyRows(logdets, score.correlation), matrices, local]
+        root = PricedRoot(score, problem.knowledge, best.adjacency, [], finders, workers)
+        assert root.outlook(1.0) is None
+        n_turns = n_guesses = 0
+        while not root.over and n_turns < 500:
+            root.run(0, 1e-6, Soon())
+            assert root.bound >= best.score - 1e-6
+            guess = root.outlook(0.0)
+            n_guesses += guess is not None
+            assert guess is None or guess <= root.bound
+            n_turns += 1
+    assert root.over
+    assert n_turns > root.n_rounds
+    assert n_guesses
+    assert root.bound == pytest.approx(whole.bound, abs=1e-6)
+
+
+class Soon:
+    """A clock that stops after one look at it."""
+
+    def __init__(self):
+        self._looks = 0
+
+    @property
+    def reason(self):
+        self._looks += 1
+        return "time_limit" if self._looks > 1 else None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_prices_between_the_best_multipliers_and_the_centre_prove_a_bound(seed, monkeypatch):
+    """Where pricing at the centre fails each time, the points nearer to the best ones still lower the bound."""
+    problem = problem_of(gaussian_table(40 + seed, 8, rows=1000, density=0.3))
+    best = solve_exact(problem, **quiet())
+    whole = Pricing.all_nodes
+    shares = []
+
+    def only_between(self, point, least, count, workers, hopeless=np.inf):
+        bound, found = whole(self, point, least, count, workers, hopeless)
+        shares.append(self.prices(point).whole)
+        return (bound if shares[-1] > 0.25 else np.inf), found
+
+    monkeypatch.setattr(Pricing, "all_nodes", only_between)
+    root, first = priced(problem, best.adjacency, 0)
+    assert best.score - 1e-6 <= root.bound < first

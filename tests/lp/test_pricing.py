@@ -80,6 +80,54 @@ def test_searches_that_are_cut_short_still_give_a_bound(seed, n, known):
             assert remainder(problem, point, node, parents) <= one.most + 1e-4
 
 
+@settings(deadline=None, max_examples=20)
+@given(SEEDS, st.integers(4, 7), st.booleans())
+def test_a_pricing_that_is_given_up_still_gives_a_bound(seed, n, known):
+    """After one step of each search: never below that of all sets."""
+    problem, point = made(seed, n, known)
+    expected = point.constant + sum(
+        max(remainder(problem, point, node, parents) for parents in allowed_sets(problem, node)) for node in range(n)
+    )
+    with (
+        patch.multiple(pricing, FIRST_STEPS=1, _expected=lambda *facts: 1e9),
+        Workers(Deadline(1e3), NoProgress(), 1) as workers,
+    ):
+        bound, found = Pricing(problem.score, problem.knowledge, 10**6).all_nodes(
+            point, np.full(n, -1e9), 2, workers, hopeless=1.0
+        )
+    assert bound >= expected - 1e-6
+    assert sum(one.n_steps for one in found) <= n
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_climbs_from_known_sets_find_their_neighbours(seed):
+    """From every allowed set at once the largest remainder is found without a random start."""
+    n = 6
+    problem, point = made(seed, n, True)
+    starts, largest = [], []
+    for node in range(n):
+        sets = list(allowed_sets(problem, node))
+        rows = np.zeros((len(sets), n), dtype=np.bool_)
+        for row, parents in zip(rows, sets, strict=True):
+            row[list(parents)] = True
+        starts.append(rows)
+        largest.append(max(remainder(problem, point, node, parents) for parents in sets))
+    before = [rows.copy() for rows in starts]
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        found = Pricing(problem.score, problem.knowledge, 5).climb(point, np.full(n, -1e9), 10**6, 0, workers, starts)
+    for one, rows, most in zip(found, starts, largest, strict=True):
+        assert one.most == (pytest.approx(most, abs=1e-4) if len(rows) > 1 else -np.inf)  # nothing to choose from
+    assert all((own == old).all() for own, old in zip(starts, before, strict=True))
+
+
+def test_climbs_that_are_stopped_return_what_they_found():
+    """The clock of the climbs alone has stopped: nodes that were not reached may have any remainder."""
+    problem, point = made(2, 6, False)
+    with Workers(Deadline(1e3).within(1e-9), NoProgress(), 1) as workers:
+        found = Pricing(problem.score, problem.knowledge, 5).climb(point, np.full(6, -1e9), 10, 20, workers)
+    assert any(one.most == np.inf and not len(one.members) for one in found)
+
+
 class Looks:
     """A clock whose time is over after some looks at it."""
 
@@ -98,7 +146,16 @@ def test_the_clock_is_looked_at_before_every_climb(looks):
     problem, point = made(1, 6, False)
     pricer = Pricing(problem.score, problem.knowledge, 5)
     with patch.object(pricing.kernels, "climb_from", side_effect=lambda *facts: facts[-1]) as climb:
-        pricer._climbed(0, pricer.prices(point), -1e9, 5, 150, np.random.default_rng(0), Looks(looks))
+        pricer._climbed(
+            0,
+            pricer.prices(point),
+            -1e9,
+            5,
+            150,
+            np.random.default_rng(0),
+            Looks(looks),
+            np.zeros((0, 6), dtype=np.bool_),
+        )
     assert climb.call_count == looks
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dagopt.arrays import Bools, Dag, Floats, Ints
+from dagopt.bits import bools_of_words
 from dagopt.deadline import Deadline
 from dagopt.families.families import Families
 from dagopt.families.undominated import scored
@@ -42,14 +43,20 @@ BareFamily = tuple[int, tuple[int, ...]]
 FAMILIES_PER_NODE = 60  # families per node that are added to the LP at once
 FEW_ROUNDS, ROUNDS = 5, 20  # rounds of cutting between two rounds of climbs: while many new sets are found, and after
 ENOUGH_NEW = 100  # from this number on, new sets are called many
-CLIMBS, MANY_CLIMBS = 30, 150  # per node: in every round, and before sets are priced
+CLIMBS, MANY_CLIMBS = 8, 60  # per node, from random sets: in every round, and before sets are priced
+FEWER_CLIMBS = 4  # their number is divided by this if they take too long
+KNOWN_STARTS = 5  # climbs per node from sets that are known to have large remainders
 MOST_CLIMBS = 60  # maximum number of rounds of climbs before sets are priced
 CLOSE = 0.05  # sets are priced earlier if the guessed bound is within this share of the gap of the LP's value
 CLIMB_SHARE = 0.08  # of the time left: if the climbs of one round take longer, pricing is given up
 CLIMBING_SHARE = 0.35  # of the time left, at most, before sets are priced for the first time
-TIME_TO_PRICE = 1.3  # time kept for another pricing, as a multiple of what the last one took
+TIME_TO_PRICE = 2.0  # time kept for another pricing, as a multiple of what the last one took
+CLIMBING_PER_PRICE = 3.0  # sets are priced again after climbing for so many times the seconds of the last pricing,
+WORTH_PRICING = 0.1  # if the guess is below the bound by this share of the gap
+PRICING_SHARE = 0.35  # of the time left, at most, for a pricing, if none has taken longer
+HOPELESS = 2.5  # a pricing is given up after its first steps if it is expected to take so many times that
 CENTRE_SHARE = 0.5  # the weight of the best multipliers known in the point where climbs look for sets
-LESS, MORE, MOST_SHARE = 0.3, 0.3, 0.9  # without climbs: its steps after a better bound and another one, its maximum
+LESS, MORE, MOST_SHARE = 0.3, 0.3, 0.9  # of the best ones in prices: its steps after a better bound and another one
 ROUNDS_BACK, SHARE = 12, 0.01  # cutting has stalled when this many rounds close less than this share of the gap
 IDLE_ROUNDS = 5  # rounds after which a row that does not bind leaves the LP
 STEPS_PER_SECOND = 2e7  # steps per node and second of the time limit, to be divided by the square of its candidates
@@ -210,6 +217,10 @@ class PricedRoot:
         self._relaxation: Relaxation | None = None
         self._guess = np.inf
         self._n_rounds_of_cuts = ROUNDS
+        self._fewer = 1  # what the numbers of climbs are divided by
+        self._n_climbed, self._n_new, self._climb_seconds = 0, ENOUGH_NEW, 0.0  # since sets were last priced
+        self._reached = np.inf  # the value of the LP
+        self._failed = False  # whether the last pricing gave no better bound
         self.over = False
         self.families: Families | None = None
         self.rows: list[Row] = []
@@ -229,12 +240,12 @@ class PricedRoot:
         self._rows: list[Row] = []
         self._best = self._first()
         self._last = self._centre = self._best.point
-        self._share = MOST_SHARE
+        self._share = 0.0 if self._effort.climbs else MOST_SHARE
         self._price_seconds = 0.0
         self._n_steps = 0
         self._n_cuts = 0
         self._idle = 0  # rounds without a better bound or a new family
-        self._tried = np.inf  # the gap when the families left were last listed
+        self._tried = self._gap  # when the families left were last listed; at first as if they had been
         self.n_rounds = 0
 
     def _go_on(self, state: PricedState) -> None:
@@ -286,15 +297,15 @@ class PricedRoot:
         tolerance : float
             The best DAG is proven when the bound exceeds its score by no more than this.
         until : Deadline, optional
-            It ends after the round of pricing in which this clock stops.
+            It ends after the round of climbs or of pricing in which this clock stops.
         """
         self.over |= self.bound <= self._value + tolerance
         try:
             while not self.over and (until or self._workers.deadline).reason is None:
-                if not (self._converge() if self._effort.climbs else self._approach()):
+                if not (self._converge(until) if self._effort.climbs else self._approach()):
                     return
                 before = self._best.bound
-                n_new = self._price(self._centre)
+                n_new = self._price(self._between() if self._effort.climbs else self._centre)
                 self.n_rounds += 1
                 self._tell(self._value, self.bound, self._n_cuts, len(self._pool.node))
                 self._idle = 0 if n_new or self._best.bound < before - tolerance else self._idle + 1
@@ -317,37 +328,63 @@ class PricedRoot:
         self._centre = self._best.point.mixed(self._last, self._share)
         return done
 
-    def _converge(self) -> bool:
-        """Cut and add sets that climbs find, until they find no much larger remainders; False at the deadline.
+    def _converge(self, until: Deadline | None) -> bool:
+        """Cut and add sets that climbs find, until pricing is worth its time; False at the deadline or before it is.
 
         What climbs find gives a *guess* of the bound that multipliers prove. The next point is always half way between
-        the multipliers of the LP and those with the best guess, the *centre*, which keeps it from swinging.
+        the multipliers of the LP and those with the best guess, the *centre*, which keeps it from swinging. At first
+        these are the best ones, unless another centre was priced in vain.
         """
-        self._guess, n_new = np.inf, ENOUGH_NEW
-        left = self._workers.deadline.remaining()
-        until = (1.0 - CLIMBING_SHARE) * left
-        if 0.0 < TIME_TO_PRICE * self._price_seconds < 0.5 * left:
-            until = min(until, TIME_TO_PRICE * self._price_seconds)
-        for _ in range(self._effort.climbs):
-            self._n_rounds_of_cuts = FEW_ROUNDS if n_new >= ENOUGH_NEW else ROUNDS
+        deadline = self._workers.deadline
+        if not self._n_climbed:
+            self._n_new, self._climb_seconds, self._guess = ENOUGH_NEW, 0.0, np.inf
+            if not self._failed and np.isfinite(self._best.bound):
+                self._centre, self._guess = self._best.point, self._known(self._best.point)
+        while self._n_climbed < self._effort.climbs:
+            begin = deadline.elapsed()
+            self._n_rounds_of_cuts = FEW_ROUNDS if self._n_new >= ENOUGH_NEW else ROUNDS
             if not self._cut():
                 return False
-            value = self._known(self._last)
-            n_new = self._climb(self._last)
-            n_new += self._climb(self._centre.mixed(self._last, CENTRE_SHARE))
+            self._reached = self._known(self._last)
+            self._n_new = self._climb(self._last)
+            self._n_new += self._climb(self._centre.mixed(self._last, CENTRE_SHARE))
             self._guess = max(self._guess, self._known(self._centre))
-            if self._is_close(value) and n_new < ENOUGH_NEW:
+            self._n_climbed += 1
+            close = self._is_close() and self._n_new < ENOUGH_NEW and self._n_rounds_of_cuts == ROUNDS
+            wanted = close or self._is_time_to_price()
+            if wanted:  # look closer, because a guess that is too good costs a pricing
                 self._climb(self._centre, MANY_CLIMBS)
                 self._guess = self._known(self._centre)
-                if self._is_close(value):
-                    break
-            if self._workers.deadline.remaining() < until:
+            self._climb_seconds += deadline.elapsed() - begin
+            if wanted and (self._is_close() if close else self._guess < self._best.bound):
                 break
+            if until is not None and until.reason is not None:
+                return False
+        self._n_climbed = 0
         return True
 
-    def _is_close(self, value: float) -> bool:
+    def _is_time_to_price(self) -> bool:
+        """Say whether climbs end, by what the last pricing took: at the latest when just enough time for it is left."""
+        left, spent, needed = self._workers.deadline.remaining(), self._climb_seconds, self._price_seconds
+        if not 0.0 < TIME_TO_PRICE * needed < 0.5 * (spent + left):
+            return spent > CLIMBING_SHARE * (spent + left)
+        is_worth = self._guess < self.bound - WORTH_PRICING * self._gap
+        return left < TIME_TO_PRICE * needed or (is_worth and spent > CLIMBING_PER_PRICE * needed)
+
+    def outlook(self, seconds: float) -> float | None:
+        """Return the bound to expect after so many seconds; None to judge by how fast it falls.
+
+        Where prices have not shown that the guess is too good, it is the guess if that goes on falling, but not below
+        the value of the LP.
+        """
+        if self._failed or not self._climb_seconds or np.isinf(self._guess):
+            return None
+        fall = max(self._best.bound - self._guess, 0.0) / self._climb_seconds
+        return float(min(max(self._reached, self._guess - fall * seconds), self.bound))
+
+    def _is_close(self) -> bool:
         """Say whether the guess exceeds the LP's value by little, compared with the gap."""
-        return self._guess - value < CLOSE * (self._guess - self._value)
+        return self._guess - self._reached < CLOSE * (self._guess - self._value)
 
     def _known(self, point: DualPoint) -> float:
         """Return what a point would prove if the LP had all families."""
@@ -355,20 +392,38 @@ class PricedRoot:
 
     def _climb(self, point: DualPoint, n_climbs: int = CLIMBS) -> int:
         """Add sets that climbs find at a point, which becomes the centre if its guess is the best; return how many."""
-        known = self._largest_known(point)
-        deadline, share = self._workers.deadline, CLIMB_SHARE * n_climbs / CLIMBS
-        with Workers(
-            deadline.within(share * deadline.remaining()), self._workers.progress, self._workers.count
-        ) as some:
-            try:
-                found = self._pricing.climb(point, known, FAMILIES_PER_NODE, n_climbs, some)
-            except Stopped:
+        left = self._remainders(point)
+        known = np.maximum.reduceat(left, self._pool.offsets[:-1])
+        deadline, share = self._workers.deadline, CLIMB_SHARE * max(n_climbs / CLIMBS, 1.0)
+        clock = deadline.within(share * deadline.remaining())
+        with Workers(clock, self._workers.progress, self._workers.count) as some:
+            n_climbs = max(n_climbs // self._fewer, 1)
+            found = self._pricing.climb(point, known, FAMILIES_PER_NODE, n_climbs, some, self._best_known(left))
+        if clock.reason is not None:
+            self._fewer *= FEWER_CLIMBS
+            if n_climbs == 1:
                 self.over = True
-                raise
+                raise Stopped
         guess = point.constant + sum(max(float(a), b.most) for a, b in zip(known, found, strict=True))
         if guess < self._guess:
             self._centre, self._guess = point, guess
         return self._join(found)
+
+    def _best_known(self, left: Floats) -> list[Bools]:
+        """Return the sets of the LP with the largest remainders of each node, which ``left`` are."""
+        pool = self._pool
+        order = np.lexsort((-left, pool.node))
+        rank = np.arange(len(order)) - pool.offsets[pool.node]
+        chosen = order[rank < KNOWN_STARTS]
+        rows = bools_of_words(pool.words[chosen], pool.n_nodes)
+        return np.split(rows, np.searchsorted(pool.node[chosen], np.arange(1, pool.n_nodes)))
+
+    def _between(self) -> DualPoint:
+        """Return the point at which sets are priced: the centre, or nearer to the best multipliers if that failed.
+
+        There, the searches are shorter, and the bound is at most between that of the best ones and the guess.
+        """
+        return self._best.point.mixed(self._centre, self._share) if self._share else self._centre
 
     @property
     def _gap(self) -> float:
@@ -421,11 +476,18 @@ class PricedRoot:
 
     def _price(self, point: DualPoint) -> int:
         """Find the bound that multipliers give, and add sets with large remainders; return how many are new."""
-        least, begin = self._largest_known(point), self._workers.deadline.elapsed()
-        bound, found = self._pricing.all_nodes(point, least, FAMILIES_PER_NODE, self._workers)
-        self._price_seconds = self._workers.deadline.elapsed() - begin
+        deadline = self._workers.deadline
+        least, begin = self._largest_known(point), deadline.elapsed()
+        clock = deadline
+        if self._effort.climbs and np.isfinite(deadline.remaining()):
+            clock = deadline.within(max(PRICING_SHARE * deadline.remaining(), TIME_TO_PRICE * self._price_seconds))
+        with Workers(clock, self._workers.progress, self._workers.count) as some:
+            hopeless = HOPELESS if self._effort.climbs else np.inf
+            bound, found = self._pricing.all_nodes(point, least, FAMILIES_PER_NODE, some, hopeless)
+        self._price_seconds = deadline.elapsed() - begin
         self._n_steps += sum(one.n_steps for one in found)
         better = bound < self._best.bound
+        self._failed = not better
         self._share = max(self._share - LESS, 0.0) if better else min(self._share + MORE, MOST_SHARE)
         if better:
             self._best = _Best(point, bound, [one.most for one in found])
@@ -459,10 +521,14 @@ class PricedRoot:
 
     def _largest_known(self, point: DualPoint) -> Floats:
         """Return for each node the largest remainder over its families in the LP."""
+        return np.maximum.reduceat(self._remainders(point), self._pool.offsets[:-1])
+
+    def _remainders(self, point: DualPoint) -> Floats:
+        """Return the remainders of the families in the LP."""
         left = self._pool.score.copy()
         for row, weight in zip(point.rows, point.weights, strict=True):
             left[row.families] -= weight * row.values
-        return np.maximum.reduceat(left, self._pool.offsets[:-1])
+        return left
 
     def _list(self, max_sets: int) -> bool:
         """List all families that a better DAG can have if there are few enough of them; say whether there are."""

@@ -36,8 +36,10 @@ __all__ = ["NodePrice", "Pricing", "gaussian_parts"]
 STEPS_PER_PIECE = 5_000  # steps of one node between two looks at the clock,
 FEW_COLUMNS = 50  # with up to so many columns; with more, in inverse proportion to their square
 MOST_CLIMBED = 4_000  # sets of one node that climbs find
+SMALL, OF_ANY_SIZE = 10, 4  # climbs begin with at most so many parents, but one out of four with any number
 LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known ones by this
-FIRST_STEPS = 20_000  # of each search, before the next one goes on
+FIRST_STEPS = 2_000  # of each search, before the next one goes on
+LEAST_SHARE = 1e-6  # of a search, in estimates of how long it takes
 LEAST_SLACK, GROWTH, LESS_SLACK = 2.0, 2.0, 8.0  # of long searches; it is divided by the last number the next time
 HASTE = 0.3  # slack grows when this share of the time is left
 SHARE_PER_SWEEP = 0.05  # searches go on by fewer steps if those of all took a larger share of the time
@@ -132,33 +134,43 @@ class Pricing:
         return NodeSearch(*facts, prices, limit - float(self.constant[i]))
 
     def all_nodes(
-        self, point: DualPoint, least: Sequence[float] | Floats, count: int, workers: Workers
+        self,
+        point: DualPoint,
+        least: Sequence[float] | Floats,
+        count: int,
+        workers: Workers,
+        hopeless: float = np.inf,
     ) -> tuple[float, list[NodePrice]]:
         """Return a bound on all DAGs, and for each node the ``count`` best sets and a bound on all of them.
 
         ``least`` has the remainder of a known set for each node. All searches go on side by side. Those that take too
         many steps, or most of the time that was left, look for larger and larger remainders only. At the deadline the
-        bound is what is proven by then.
+        bound is what is proven by then, and also if the first steps let expect that the searches take ``hopeless``
+        times the time that is left.
         """
         n = self._score.n_nodes
         prices = self.prices(point)
         slack = np.where(self._slack > LEAST_SLACK, self._slack / LESS_SLACK, 0.0)
         searches = [self.search(i, prices, float(least[i]) + slack[i]) for i in range(n)]
-        begin, steps = workers.deadline.remaining(), FIRST_STEPS
+        begin = before = workers.deadline.remaining()
+        steps, is_first = FIRST_STEPS, True
         left = list(range(n))
         try:
             while left:
-                before = workers.deadline.remaining()
                 pieces = [partial(_run, searches[i], steps, self._piece, count, workers.deadline) for i in left]
                 workers.each("pricing", pieces, n)
                 left = [i for i in left if not searches[i].over]
                 now = workers.deadline.remaining()
+                if is_first and _expected(searches, before - now) > hopeless * now:
+                    break
+                is_first = False
                 late = now < HASTE * begin
                 steps = max(steps // 2, STEPS_PER_PIECE) if before - now > SHARE_PER_SWEEP * begin else 2 * steps
                 for i in left:
                     if late or searches[i].n_steps >= self.most_steps:
                         slack[i] = max(GROWTH * slack[i], LEAST_SLACK)
                         searches[i].raise_limit(float(least[i]) + slack[i] - float(self.constant[i]))
+                before = now
         except Stopped:
             pass
         self._slack = slack
@@ -171,23 +183,39 @@ class Pricing:
         most = max(search.limit, search.ceiling, found) + float(self.constant[i])
         return NodePrice(search.members(self._score.n_nodes), max(most, least), search.n_steps)
 
-    def climb(self, point: DualPoint, least: Floats, count: int, n_climbs: int, workers: Workers) -> list[NodePrice]:
-        """Return sets with large remainders that climbs from random sets find; nothing is proven about others.
+    def climb(
+        self,
+        point: DualPoint,
+        least: Floats,
+        count: int,
+        n_climbs: int,
+        workers: Workers,
+        known: Sequence[Bools] | None = None,
+    ) -> list[NodePrice]:
+        """Return sets with large remainders that climbs find; nothing is proven about others.
 
-        ``n_climbs`` is their number for each node. They start from sets of all sizes: from small ones they seldom
-        reach the large sets with the largest remainders.
+        ``n_climbs`` is the number for each node of those that begin at random sets, most of which are small, because a
+        climb from a large set takes longer, and some of all sizes, because from small ones climbs seldom reach the
+        large sets with the largest remainders. Others begin at the sets ``known`` of each node. If the clock of the
+        workers stops before that of the whole run, nodes that were not reached have no sets, and infinity for ``most``.
         """
         n = self._score.n_nodes
         prices = self.prices(point)
-        found: list[NodePrice | None] = [None] * n
+        found = [NodePrice(np.zeros((0, n), dtype=np.bool_), np.inf, 0)] * n
+        starts = [np.zeros((0, n), dtype=np.bool_)] * n if known is None else known
         self._n_climbs += 1
 
         def work(i: int) -> None:
             rng = np.random.default_rng([self._n_climbs, i])
-            found[i] = self._climbed(i, prices, float(least[i]) + LEAST_GAIN, count, n_climbs, rng, workers.deadline)
+            limit = float(least[i]) + LEAST_GAIN
+            found[i] = self._climbed(i, prices, limit, count, n_climbs, rng, workers.deadline, starts[i])
 
-        workers.each("pricing", [partial(work, i) for i in range(n)], n)
-        return [one for one in found if one is not None]
+        try:
+            workers.each("pricing", [partial(work, i) for i in range(n)], n)
+        except Stopped:
+            if workers.deadline.whole.reason is not None:
+                raise
+        return found
 
     def _climbed(
         self,
@@ -198,6 +226,7 @@ class Pricing:
         n_climbs: int,
         rng: np.random.Generator,
         deadline: Deadline,
+        known: Bools,
     ) -> NodePrice:
         """Return the best sets of a node with remainders above ``least`` that climbs find until the deadline."""
         part, n = self._parts[i], self._score.n_nodes
@@ -209,11 +238,15 @@ class Pricing:
         largest = min(most, len(candidates))
         climb = Box(prices.climb(part.correlation, part.n_samples, part.costs, i))
         members, values, n_found = np.zeros((MOST_CLIMBED, n), dtype=np.bool_), np.empty(MOST_CLIMBED), 0
-        for _ in range(n_climbs if largest > 0 else 0):
+        starts = [row.copy() for row in known[:, ids]]
+        for k in range(n_climbs):
+            start = must.copy()
+            size = int(rng.integers(0, (largest if k % OF_ANY_SIZE == 0 else min(largest, SMALL)) + 1))
+            start[rng.choice(candidates, size, replace=False)] = True
+            starts.append(start)
+        for start in starts if largest > 0 else []:
             if deadline.reason is not None:  # with hundreds of columns a climb takes a good part of a second
                 break
-            start = must.copy()
-            start[rng.choice(candidates, int(rng.integers(0, largest + 1)), replace=False)] = True
             facts = (start, free, int(self._knowledge.at_most[i]), least - float(self.constant[i]))
             n_found = kernels.climb_from(climb, *facts, members, values, n_found)
         own = np.unique(members[:n_found], axis=0, return_index=True)[1]
@@ -258,6 +291,13 @@ def gaussian_parts(score: Score) -> tuple[GaussianScore, ...]:
     return found
 
 
+def _expected(searches: Sequence[NodeSearch], seconds: float) -> float:
+    """Return how long searches that took so many seconds are expected to take until they are over."""
+    done = sum(search.n_steps for search in searches)
+    still = sum(search.n_steps * (1.0 / max(search.share, LEAST_SHARE) - 1.0) for search in searches)
+    return seconds * still / max(done, 1)
+
+
 def _run(search: NodeSearch, steps: int, piece: int, count: int, deadline: Deadline) -> None:
     """Search for this many more steps, until it is over or the time is up, keeping the ``count`` best sets.
 
@@ -265,5 +305,5 @@ def _run(search: NodeSearch, steps: int, piece: int, count: int, deadline: Deadl
     """
     last = search.n_steps + steps
     while not search.over and search.n_steps < last and deadline.reason is None:
-        search.run(piece)
+        search.run(min(piece, last - search.n_steps))
         search.keep_best(count)

@@ -97,7 +97,7 @@ class PricingTurns:
         return self.root is not None and self.root.families is not None
 
     def work(self, clock: Deadline) -> None:
-        """Go on until the round of pricing in which the clock stops."""
+        """Go on until the round of climbs or of pricing in which the clock stops."""
         self.begin().run(*self._facts, clock)
 
     def begin(self) -> PricedRoot:
@@ -105,8 +105,10 @@ class PricingTurns:
         self.root = self.root or self._make()
         return self.root
 
-    def outlook(self, seconds: float) -> None:
-        """Return nothing: the bound is judged by how fast it falls."""
+    def outlook(self, seconds: float) -> float | None:
+        """Return the bound to expect by what climbs have found; None to judge by how fast it falls."""
+        found = None if self.root is None else self.root.outlook(seconds)
+        return None if found is None else found + self._constant
 
 
 class ListingTurns:

@@ -409,7 +409,9 @@ class _Run:
                         raise
             needed, left = listing.seconds_left(workers.count), min(self._deadline.remaining(), LISTING_TIME)
             is_slow = needed > HOPELESS * left and (np.isfinite(needed) or listing is self._begun)
-            if (is_slow and self.is_priced) or (needed > NEARLY_SHARE * left and self._deadline.elapsed() >= until):
+            is_long, is_late = needed > NEARLY_SHARE * left, self._deadline.elapsed() >= until
+            too_many = is_long and np.isfinite(needed) and listing.n_likely > self.max_sets  # it may go on later
+            if ((is_slow or too_many) and self.is_priced) or (is_long and is_late):
                 self._unlisted = listing
                 raise TooMany(listing.n_found, listing.n_likely)
             if self._deadline.elapsed() >= until and self._pairs is None and self._dag is not None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dagopt.arrays import Bools, Words
+from dagopt.bits import bools_of_words
 from dagopt.families.families import Families
 from dagopt.kernels.cuts import tree as kernels
 from dagopt.lp.relaxation import Start
@@ -90,10 +91,10 @@ def undecided_pairs(point: Point, after: Words, part: Part, most: int) -> list[t
     before = np.zeros((n, n))  # how much of the point has the first node before the second
     sizes = np.diff(support.starts)
     np.add.at(before, (support.flat, np.repeat(support.node, sizes)), np.repeat(support.mass, sizes))
-    claims = _bits(after[support.places], n)
+    claims = bools_of_words(after[support.places], n)
     for i, mass, own in zip(support.node, support.mass, claims, strict=True):
         before[i] += mass * own
-    decided = _bits(part.later, n)
+    decided = bools_of_words(part.later, n)
     decided |= decided.T
     np.fill_diagonal(decided, val=True)
     doubt = np.where(decided, -1.0, np.minimum(before, before.T))
@@ -137,9 +138,3 @@ def probe_pairs(
     for one in chosen:
         one.part.restrict_to(implied)
     return [replace(one, bound=min(one.bound, bound)) for one in chosen]
-
-
-def _bits(words: Words, n: int) -> Bools:
-    """Return sets given as words as rows of booleans."""
-    raw = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, bitorder="little")
-    return raw[:, :n].astype(np.bool_)
