@@ -53,8 +53,10 @@ def run(columns: int, degree: float, seed: int, limit: float, threads: int, scor
         result = dagopt.learn(data, score=score, time_limit=limit, n_jobs=threads, progress=False)
     seconds, used = time.perf_counter() - begin, time.process_time() - begin_cpu
     empty = dagopt.score(data, np.zeros((columns, columns), dtype=np.int8), score=score)
-    trace = result.trace[result.trace["bound"].notna()] if "bound" in result.trace else result.trace[:0]
-    falls = trace[trace["bound"].diff().fillna(-1.0) < 0.0]
+    falls = result.trace[:0]
+    if "bound" in result.trace:  # the recursion has none until it ends
+        trace = result.trace[result.trace["bound"].notna()]
+        falls = trace[trace["bound"].diff().fillna(-1.0) < 0.0]
     return {
         "columns": columns, "degree": degree, "seed": seed, "limit": limit, "threads": threads, "score": score,
         "clock": "cpu" if cpu else "wall",

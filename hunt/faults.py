@@ -359,8 +359,8 @@ _SEARCHES = (
     Fault(
         "listing: supersets are bounded by the likelihood less the penalty of two more parents",
         "families/node_growth.py",
-        "useful = (ceiling > best - reach) &",
-        "useful = (ceiling > best + 1.0) &",
+        "chosen = np.flatnonzero((ceiling > best - reach) &",
+        "chosen = np.flatnonzero((ceiling > best + 1.0) &",
         LISTING,
     ),
     Fault(
