@@ -142,7 +142,7 @@ def first_runs(trees: list[Path], wanted: list[str]) -> None:
     print("| table | tree | first run | CPU | second run | CPU | first - second | first score | second score |")
     print(f"|---|---|{'---:|' * 7}")
     for name in wanted:
-        with tempfile.TemporaryDirectory() as made_here:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made_here:
             file = Path(made_here, "table.pickle")
             made(name).to_pickle(file)
             for tree in trees:
@@ -216,7 +216,7 @@ def warm_command(trees: list[Path], repeats: int) -> None:
     """Print the seconds of ``dagopt learn`` on a small table, with the user's store of kernels, the trees in turn."""
     for tree in trees:
         compileall.compile_dir(tree, quiet=2)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         data = tables(Path(name))["lucas"]
         runs: dict[Path, list[tuple[float, float]]] = {tree: [] for tree in trees}
         for turn in range(repeats + 1):
@@ -235,7 +235,7 @@ def compilation(wanted: dict[str, tuple[int, str, str, float]], kernels: bool) -
     print("| case | CPU s | of these compiling | kernels of dagopt | compiled, with those of numba |")
     print("|---|---|---|---|---|")
     for name, case in wanted.items():
-        with tempfile.TemporaryDirectory() as cache:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
             program = [sys.executable, "-c", WATCH + CASE, json.dumps(case)]
             environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
             done = subprocess.run(program, capture_output=True, text=True, env=environment, check=False)
@@ -253,7 +253,7 @@ def compilation(wanted: dict[str, tuple[int, str, str, float]], kernels: bool) -
 def installed(source: str) -> None:
     """Print the seconds of each step from a clone or a wheel to the first graph, and of the second one."""
     print("| step | s |\n|---|---:|", flush=True)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         python, clone = str(folder / "env" / "bin" / "python"), str(folder / "clone")
         steps: dict[str, list[str]] = {}
@@ -306,7 +306,7 @@ def main() -> None:
         return
     compileall.compile_dir(Path(dagopt.__file__).parent, quiet=2)
     print("| table | command | cold s | cold CPU s | warm s | warm CPU s |\n|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         for kind, data in tables(folder).items():
             for command, words in commands(data, folder, asked.quick).items():

@@ -12,10 +12,13 @@ import dagopt
 from brute_force import undominated
 from dagopt.bits import from_words, members
 from dagopt.cli import run
+from dagopt.data.data_options import DataOptions
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.undominated import Listing
 from dagopt.progress import NoProgress
+from dagopt.scores.interventions import interventional_score
+from dagopt.scores.score_options import ScoreOptions
 from dagopt.workers import Workers
 from every_dag import classes, masks_of, parent_sets, totals
 from made_tables import mixed_frame
@@ -165,3 +168,11 @@ def test_parameters_need_rows_that_were_observed(rows):
     seen = rows.loc[rows["target"].isna(), list("abc")]
     assert told.fit(seen).n_samples == 300
     assert dagopt.effect(seen, told.cpdag, "a", "c").identified
+
+
+def test_measuring_the_rows_of_each_column_looks_at_the_clock(rows):
+    """With many columns that rows set, each has correlations of its own; a clock that jumps ends that in a sentence."""
+    ticks = iter(range(0, 10_000, 3))
+    data, targets = rows.drop(columns="target"), rows["target"]
+    with pytest.raises(InputError, match=r"time limit of 2 s was over while the rows that do not set each column"):
+        interventional_score(data, targets, ScoreOptions(), DataOptions(), Deadline(2, lambda: float(next(ticks))))

@@ -210,7 +210,8 @@ class _Asked:
                 "'order'"
             )
         scoring = ScoreOptions.taken_from(self.posing)
-        table, told = interventional_score(data, interventions, scoring, DataOptions(**self.posing))
+        reading = DataOptions(**self.posing)
+        table, told = interventional_score(data, interventions, scoring, reading, self.deadline)
         self.posing = {"score": told}
         return table
 

@@ -13,6 +13,7 @@ import pandas as pd
 from dagopt.data.data_options import DataOptions
 from dagopt.data.experiments import frame_of_file
 from dagopt.data.table import ContinuousTable, DiscreteTable, Table, as_frame, as_table
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError
 from dagopt.networks.rows import matched
 from dagopt.scores.build import chosen_score, make_score
@@ -23,7 +24,11 @@ __all__ = ["interventional_score"]
 
 
 def interventional_score(
-    data: object, interventions: object, scoring: ScoreOptions, reading: DataOptions
+    data: object,
+    interventions: object,
+    scoring: ScoreOptions,
+    reading: DataOptions,
+    deadline: Deadline = FOREVER,
 ) -> tuple[Table, InterventionalScore]:
     """Return the table of all rows, and the score in which a row does not count for the columns that it sets.
 
@@ -36,6 +41,8 @@ def interventional_score(
         of each row. See ``target_masks``.
     scoring, reading
         How to score, and how to read.
+    deadline : Deadline
+        When to give up: the pairs of columns are measured once more for every column that some rows set.
     """
     if isinstance(data, ContinuousTable | DiscreteTable):
         raise InputError("interventions= needs the original rows but got a Table; give the frame or the file")
@@ -65,8 +72,9 @@ def interventional_score(
     options: dict[str, Any] = scoring.to_dict()
     options["score"], reason = chosen_score(table, scoring.score)  # the same for all parts
     whole = make_score(table, **options)
-    parts = []
+    parts, begun = [], deadline.elapsed()
     for node in range(len(table.names)):
+        deadline.check("the rows that do not set each column were measured", node / len(table.names), begun)
         kept = ~masks[:, node]
         rows = table if kept.all() else matched(as_table(frame[kept], **plain), table.names, table)
         parts.append(whole if kept.all() else make_score(rows, **options))
