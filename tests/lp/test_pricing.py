@@ -38,14 +38,20 @@ def remainder(problem, point, node, parents):
     return direct_local(problem, node, parents) - sum(w * coefficient(row, node, parents) for row, w in rows)
 
 
+def largest_remainders(problem, point):
+    """Return the largest remainder of each node over all allowed sets, by brute force."""
+    return [
+        max(remainder(problem, point, node, parents) for parents in allowed_sets(problem, node))
+        for node in range(problem.n_nodes)
+    ]
+
+
 @settings(deadline=None, max_examples=20)
 @given(SEEDS, st.integers(3, 6), st.booleans())
 def test_the_exact_bound_is_the_lagrangian_of_all_sets(seed, n, known):
     """Σ λ b + Σ max over all allowed sets of the remainder, by brute force."""
     problem, point = made(seed, n, known)
-    largest = [
-        max(remainder(problem, point, node, parents) for parents in allowed_sets(problem, node)) for node in range(n)
-    ]
+    largest = largest_remainders(problem, point)
     expected = float(point.weights @ [row.upper for row in point.rows]) + sum(largest)
     with Workers(Deadline(), NoProgress(), 1) as workers:
         least = np.full(n, -1e9)
@@ -62,9 +68,7 @@ def test_the_exact_bound_is_the_lagrangian_of_all_sets(seed, n, known):
 def test_searches_that_are_cut_short_still_give_a_bound(seed, n, known):
     """With a few steps before the limits rise, and at a deadline that is over: never below that of all sets."""
     problem, point = made(seed, n, known)
-    expected = point.constant + sum(
-        max(remainder(problem, point, node, parents) for parents in allowed_sets(problem, node)) for node in range(n)
-    )
+    expected = point.constant + sum(largest_remainders(problem, point))
     least = np.full(n, -1e9)
     with patch.multiple(pricing, FIRST_STEPS=3, STEPS_PER_PIECE=1):
         for seconds in (None, 1e-9):
@@ -85,9 +89,7 @@ def test_searches_that_are_cut_short_still_give_a_bound(seed, n, known):
 def test_a_pricing_that_is_given_up_still_gives_a_bound(seed, n, known):
     """After one step of each search: never below that of all sets."""
     problem, point = made(seed, n, known)
-    expected = point.constant + sum(
-        max(remainder(problem, point, node, parents) for parents in allowed_sets(problem, node)) for node in range(n)
-    )
+    expected = point.constant + sum(largest_remainders(problem, point))
     with (
         patch.multiple(pricing, FIRST_STEPS=1, _expected=lambda *facts: 1e9),
         Workers(Deadline(1e3), NoProgress(), 1) as workers,
