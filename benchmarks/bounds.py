@@ -7,6 +7,8 @@
     python -m benchmarks.bounds --cell 20,1 --kind cg                    conditional Gaussians, by auto
     python -m benchmarks.bounds --cell 25,1 --seeds 0 --without matrices one piece left out
     python -m benchmarks.bounds --pieces --seconds 60                    every piece left out in turn, on five instances
+    python -m benchmarks.bounds --pieces --unseen --cpu --threads 1 --seconds 30 --within 3600 --json pieces.jsonl
+                                                                         what each piece adds on unseen draws
     python -m benchmarks.bounds --tables --seconds 600                   ecoli70, magic-niab and the micodag tables
     python -m benchmarks.bounds --list                                   undominated sets, seed 0 of each cell
     python -m benchmarks.bounds --pairs --cell 25,2 --seconds 60         the bound by pairs alone, seed 0
@@ -16,7 +18,10 @@
 
 Every run appends one line of JSON to ``--json``, so that cells can run on several machines and be joined; each instance
 has ``--threads`` threads, two by default. Up to 25 columns, the optimum of ``exact`` is compared with every bound,
-unless ``--no-exact`` is given. Instances are those of ``../shared/tools/paper_instances.py``, 5,000 rows; tables those
+unless ``--no-exact`` is given. ``--unseen`` runs seeds 100 to 119 of sparse cells without each piece of the tree, and
+of dense ones without each bound on all sets, and prints one line per piece; what is in the file already is not run
+again, and ``--within`` begins no run after so many seconds. With ``--cpu`` limits are CPU seconds, for a machine that
+does other work too. Instances are those of ``../shared/tools/paper_instances.py``, 5,000 rows; tables those
 of ``../shared/bench``.
 """
 
@@ -28,22 +33,21 @@ import resource
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 
 import dagopt
 from benchmarks.bounds_check import check
-from benchmarks.jobs import answers
+from benchmarks.bounds_pieces import PIECES, draw_of, piece_table, seed_draws, unseen_draws, without_pieces
+from benchmarks.jobs import answers, counting
 from dagopt.deadline import Deadline
 from dagopt.families.undominated import Listing, TooMany
 from dagopt.learning.posing import pose
-from dagopt.methods.branch_and_cut import branch_and_cut as method
 from dagopt.methods.branch_and_cut.branch_and_cut import ROW_KINDS
 from dagopt.methods.branch_and_cut.pair_bound import PairBound
 from dagopt.methods.likelihood_bound import likelihood_bound
@@ -59,8 +63,6 @@ KIND_ROWS = 3000  # of kinds other than Gaussian
 CELLS = (
     (25, 0.5), (25, 1), (25, 2), (30, 1), (40, 0.5), (40, 1), (50, 0.5), (50, 1), (60, 0.5), (100, 0.5), (100, 2)
 )  # fmt: skip
-FIXED = ((25, 0.5, 0), (25, 1, 0), (40, 0.5, 0), (50, 0.5, 0), (60, 0.5, 0))  # of --pieces
-PIECES = ("entropies", "matrices", "local", "last-node", "symmetry", "strong branching", "fixing")
 MOST_EXACT = 25
 
 
@@ -96,16 +98,6 @@ def tables() -> Iterator[tuple[str, np.ndarray]]:
         yield path.parent.name, np.loadtxt(path, delimiter=",")
 
 
-def without_pieces(without: Sequence[str]) -> AbstractContextManager[Any]:
-    """Return a context in which the tree works without some of its pieces."""
-    rules = method.RULES
-    if "strong branching" in without:
-        rules = replace(rules, pairs=1)
-    if "fixing" in without:
-        rules = replace(rules, fixing=False)
-    return patch.object(method, "RULES", rules)
-
-
 @dataclass(frozen=True)
 class Task:
     """One run: a simulated instance (columns, degree, seed), or a table by its name."""
@@ -117,6 +109,12 @@ class Task:
     exact: bool = False
     threads: int = 2
     kind: str = "gaussian"
+    cpu: bool = False  # whether the limit counts CPU seconds
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Which run this is."""
+        return self.name, self.kind, self.seconds, self.threads, "cpu" if self.cpu else "wall", self.without
 
     def data(self) -> tuple[Any, dict[str, Any]]:
         """Return the table, and what else ``learn`` is told about it."""
@@ -152,8 +150,11 @@ def run(task: Task) -> dict[str, Any]:
     rows = tuple(kind for kind in ROW_KINDS if kind not in without)
     told = {"score": "bic"} | told
     how = {"method": "auto"} if task.kind == "cg" else {"method": "branch-and-cut", "rows": rows}
+    if how["method"] not in _warmed:  # what a process loads at its first run
+        _warmed.add(how["method"])
+        dagopt.learn(dagopt.simulate(8, 200, 1.0, 0).data, how["method"], time_limit=5, progress=False)
     begin = time.process_time()
-    with without_pieces(without):
+    with without_pieces(without), counting(time.process_time) if task.cpu else nullcontext():
         result = dagopt.learn(data, time_limit=seconds, progress=False, n_jobs=task.threads, **how, **told)
     problem, facts = result.problem, result.details
     saturated = likelihood_bound(problem)
@@ -162,6 +163,8 @@ def run(task: Task) -> dict[str, Any]:
         "n": problem.n_nodes,
         "limit": seconds,
         "threads": task.threads,
+        "clock": "cpu" if task.cpu else "wall",
+        "kind": task.kind,
         "without": list(without),
         "status": result.status,
         "score": result.score,
@@ -184,6 +187,16 @@ def run(task: Task) -> dict[str, Any]:
         bounds = [one for one in (result.bound, facts.get("root_bound"), saturated) if one is not None]
         found["true"] = bool(min(bounds) >= best - near and result.score <= best + near)
     return found
+
+
+_warmed: set[str] = set()  # the methods that this process has run
+
+
+def not_run(todo: Sequence[Task], path: Path) -> list[Task]:
+    """Return the tasks whose figures are not in a file yet."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    done = {(*draw_of(one), tuple(one["without"])) for one in lines}
+    return [task for task in todo if task.key not in done]
 
 
 def _order(name: str) -> tuple[object, ...]:
@@ -318,20 +331,23 @@ def main() -> None:
     parser.add_argument("--without", action="append", default=[], choices=PIECES)
     parser.add_argument("--jobs", type=int, default=1, help="instances at the same time")
     parser.add_argument("--threads", type=int, default=2, help="threads of each instance")
+    parser.add_argument("--within", type=float, default=float("inf"), help="begin no run after so many seconds")
     parser.add_argument("--json", "--out", type=Path, default=Path("bounds.jsonl"), help="file that the results join")
     parser.add_argument("--show", type=Path, nargs="*", help="files of results, by default that of --json")
     parser.add_argument("--check", type=int, default=0, help="number of random problems")
     parser.add_argument("--first", type=int, default=0, help="the number of the first of them")
     parser.add_argument("--figure", type=Path)
-    for flag in ("--all", "--quick", "--tables", "--list", "--no-exact", "--pieces", "--pairs"):
+    for flag in ("--all", "--quick", "--tables", "--list", "--no-exact", "--pieces", "--unseen", "--cpu", "--pairs"):
         parser.add_argument(flag, action="store_true")
     args = parser.parse_args()
+    if args.cpu and args.threads != 1:
+        parser.error("--cpu counts the time of all threads together; give --threads 1")
     cells = [(int(n), float(d)) for n, d in (cell.split(",") for cell in args.cell)]
     cells += list(CELLS) if args.all else [(25, 0.5)] if args.quick and not args.pieces else []
     if args.pairs:
         bound_by_pairs(cells, args.seconds, args.threads)
         return
-    settings = {"seconds": args.seconds, "threads": args.threads, "kind": args.kind}
+    settings = {"seconds": args.seconds, "threads": args.threads, "kind": args.kind, "cpu": args.cpu}
     exact = not args.no_exact
     seeds = range(1) if args.quick else seeds_of(args.seeds)
     chosen = [(n, d, seed) for n, d in cells for seed in seeds]
@@ -339,9 +355,11 @@ def main() -> None:
     if args.tables:
         todo += [Task(name, None, without=tuple(args.without), **settings) for name, _ in tables()]
     if args.pieces:
-        for one in FIXED[: 1 if args.quick else None]:
-            todo += [Task(name_of(*one), one, without=(piece,) if piece else (), **settings) for piece in ("", *PIECES)]
-    for found in answers(run, todo, args.jobs):
+        draws = unseen_draws() if args.unseen else seed_draws(args.quick)
+        todo += [Task(name_of(*one), one, without=(piece,) if piece else (), **settings) for one, piece in draws]
+    if args.unseen:
+        todo = not_run(todo, args.json)
+    for found in answers(run, todo, args.jobs, args.within):
         with args.json.open("a") as file:
             file.write(json.dumps(found) + "\n")
         print(json.dumps(found), flush=True)
@@ -351,8 +369,11 @@ def main() -> None:
         list_sets(args.seconds)
     if args.figure:
         figure(args.figure, args.seconds)
-    if args.show is not None or todo:
-        print(show(args.show or [args.json]))
+    shown = args.show or [args.json]
+    if args.pieces and args.unseen:
+        print(piece_table([json.loads(line) for path in shown for line in path.read_text().splitlines()]))
+    elif args.show is not None or todo:
+        print(show(shown))
 
 
 if __name__ == "__main__":

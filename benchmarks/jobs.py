@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from itertools import islice, takewhile
 from multiprocessing import get_context
 from typing import TypeVar
 
@@ -12,14 +14,24 @@ Task = TypeVar("Task")
 Line = TypeVar("Line")
 
 
-def answers(run: Callable[[Task], Line], tasks: Sequence[Task], jobs: int) -> Iterator[Line]:
-    """Yield what the runs return, in the order in which they end; each of several jobs is a process of its own."""
+def answers(
+    run: Callable[[Task], Line], tasks: Sequence[Task], jobs: int, within: float = float("inf")
+) -> Iterator[Line]:
+    """Yield what the runs return, in the order in which they end; none begins after so many seconds.
+
+    Each of several jobs is a process of its own.
+    """
+    begin = time.monotonic()
+    todo = takewhile(lambda _: time.monotonic() - begin < within, tasks)
     if jobs == 1:
-        yield from map(run, tasks)
+        yield from map(run, todo)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(run, task) for task in tasks]):
-            yield future.result()
+        busy = {pool.submit(run, task) for task in islice(todo, jobs)}
+        while busy:
+            done, busy = wait(busy, return_when=FIRST_COMPLETED)
+            busy |= {pool.submit(run, task) for task in islice(todo, len(done))}
+            yield from (future.result() for future in done)
 
 
 @contextmanager
