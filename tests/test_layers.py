@@ -13,8 +13,8 @@ from benchmarks.rooms import PACKAGE, imports_of, room_of, sources, target
 # Lowest first. A room is a folder or a module at the top of the package; a module imports from its own room and from
 # rows above its own. The rooms of a row do not know each other. "dagopt" is the front, dagopt/__init__.py.
 LAYERS = [
-    ["errors", "arrays", "by_name", "spreadsheets"],
-    ["bits", "memory", "deadline", "pace"],
+    ["errors", "arrays", "by_name", "spreadsheets", "pace"],
+    ["bits", "memory", "deadline"],
     ["files", "options"],
     ["schema"],
     ["kernels"],

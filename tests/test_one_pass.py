@@ -12,7 +12,7 @@ from dagopt.methods import start
 from dagopt.methods.branch_and_cut import gobnilp
 from dagopt.methods.registry import METHODS
 from dagopt.options import Options
-from dagopt.scores import gaussian
+from dagopt.scores import block_likelihood
 from dagopt.scores.score_options import ScoreOptions
 
 
@@ -32,7 +32,7 @@ def counted(monkeypatch):
 
     count(Listing, "__init__", "listing")
     count(gobnilp, "Candidates", "listing")
-    count(gaussian, "rounding_margin", "margin")
+    count(block_likelihood, "rounding_margin", "margin")
     count(start, "as_graph", "start")
     count(recording, "hash_of", "hash")
     checked = Options.__post_init__

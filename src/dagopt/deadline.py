@@ -12,13 +12,20 @@ from types import FrameType, TracebackType
 from typing import Any, Literal
 
 from dagopt.errors import InputError
+from dagopt.pace import machine_pace
 
-__all__ = ["COMPILING", "FOREVER", "Deadline", "StopReason", "Uncounted"]
+__all__ = ["COMPILING", "FOREVER", "Deadline", "StopReason", "Stopped", "Uncounted"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LATEST, LATEST_SHARE = 0.7, 0.07  # seconds, or a share of the limit, by which what must be done first may end late
 
+MOMENT = 0.2  # seconds that work may take however little time is left
+
 StopReason = Literal["time_limit", "interrupted"]
+
+
+class Stopped(Exception):
+    """The deadline came before the work was done."""
 
 
 class Uncounted:
@@ -168,6 +175,20 @@ class Deadline:
         if self._is_interrupted:
             return "interrupted"
         return "time_limit" if self.remaining() <= 0.0 else None
+
+    def require_time(self) -> None:
+        """Raise ``Stopped`` if it is time to stop: for pieces of work deep below the method."""
+        if self.reason is not None:
+            raise Stopped
+
+    def has_time_for(self, seconds: float) -> bool:
+        """Say whether work that cannot be divided, of so many seconds at the usual pace, ends in time here.
+
+        Work of a moment is always begun, and so is everything without a limit.
+        """
+        if seconds <= MOMENT or math.isinf(self.remaining()):
+            return True
+        return seconds * machine_pace() <= self.remaining()
 
     def __reduce__(self) -> tuple[type[Deadline], tuple[float | None]]:
         """Pickle as the remaining time, at least a microsecond."""

@@ -9,7 +9,7 @@ from itertools import islice
 from types import TracebackType
 from typing import TypeVar
 
-from dagopt.deadline import Deadline
+from dagopt.deadline import Deadline, Stopped
 from dagopt.errors import checked_jobs
 from dagopt.progress import Progress
 
@@ -34,10 +34,6 @@ def ordered_map(answer: Callable[[Question], Answer], questions: Iterable[Questi
         return
     with ThreadPoolExecutor(n_jobs) as pool:
         yield from pool.map(answer, questions)
-
-
-class Stopped(Exception):
-    """The deadline came before the work was done."""
 
 
 class Workers:

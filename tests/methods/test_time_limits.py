@@ -31,7 +31,9 @@ def test_kelley_stops_within_a_step():
     KelleyCuts(SetFunction(chain), 12)(linear, np.full(12, 0.5), 1e-9)
     to_the_end = len(called)
     called.clear()
-    KelleyCuts(SetFunction(chain), 12)(linear, np.full(12, 0.5), 1e-9, lambda: True)
+    ended = Deadline()
+    ended.interrupt()
+    KelleyCuts(SetFunction(chain), 12)(linear, np.full(12, 0.5), 1e-9, ended)
     assert len(called) == 1 < to_the_end
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dagopt.data.lags import Lags
     from dagopt.data.transforms import Transform
 
-__all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable", "basis_embedding", "embedded", "whitened"]
+__all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable", "basis_embedding", "basis_parts", "embedded", "whitened"]
 
 INDICATOR_NOISE = 1e-8
 """What is added to 1, the factor of the covariances within a discrete column: so log det is finite for copies, too."""
@@ -176,8 +176,10 @@ class MixedTable(WithMissing):
         return MixedTable(tuple(self.columns[j] for j in places), about=self.about)
 
 
-def basis_embedding(columns: Sequence[Column], degree: int, weights: Floats | None = None) -> Embedding:
-    """Return the embedding in which a continuous column is its orthogonal polynomials up to a degree.
+def basis_parts(
+    columns: Sequence[Column], degree: int, weights: Floats | None = None, deadline: Deadline = FOREVER
+) -> list[Polynomials]:
+    """Return the columns that each column becomes: a continuous one its orthogonal polynomials up to a degree.
 
     Parameters
     ----------
@@ -187,13 +189,25 @@ def basis_embedding(columns: Sequence[Column], degree: int, weights: Floats | No
         The highest degree, at least 1.
     weights : array, optional
         How much each row counts; once unless given.
+    deadline : Deadline
+        Looked at for every column.
     """
-    parts = [
-        polynomials(c.values, degree, weights) if c.kind == "continuous" else Polynomials(embedded(c, weights), 0.0)
-        for c in columns
-    ]
+    parts, begun = [], deadline.elapsed()
+    for k, column in enumerate(columns):
+        deadline.check("polynomials of columns were computed", k / len(columns), begun)
+        if column.kind == "continuous":
+            parts.append(polynomials(column.values, degree, weights))
+        else:
+            parts.append(Polynomials(embedded(column, weights), 0.0))
+    return parts
+
+
+def basis_embedding(
+    columns: Sequence[Column], parts: Sequence[Polynomials], weights: Floats | None, deadline: Deadline = FOREVER
+) -> Embedding:
+    """Return the embedding of columns in their polynomials."""
     starts = np.concatenate([[0], np.cumsum([part.values.shape[1] for part in parts])]).astype(np.int64)
-    found = correlations(np.concatenate([part.values for part in parts], axis=1), weights=weights)
+    found = correlations(np.concatenate([part.values for part in parts], axis=1), deadline, weights)
     # An error of a column's length changes a correlation by twice that, and its own length by as much.
     found = found._replace(roundings=found.roundings + 4 * max(part.roundings for part in parts))
     return whitened(found, starts, np.array([column.kind == "discrete" for column in columns]))

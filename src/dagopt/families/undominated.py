@@ -17,7 +17,7 @@ from time import monotonic
 
 import numpy as np
 
-from dagopt.arrays import Bools, Ints
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.bits import words_of_bools
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
@@ -34,6 +34,9 @@ from dagopt.workers import Workers, spans
 __all__ = ["Estimate", "Listing", "TooMany", "is_searchable", "scored", "undominated"]
 
 STEPS_PER_PAIR = 300  # after which a pair is kept undecided
+ENTRIES_PER_PAIR = 200_000_000  # steps times the size of the matrix, after which it is too: about 0.2 s
+MOST_SWEPT = 400  # columns of a matrix that is inverted by sweeps; of more, LAPACK is several times as fast
+INVERTED_PER_SECOND = 1e10  # columns cubed
 ENTRIES_PER_PIECE = 100_000  # pairs times the size of the matrix, which each step of a pair changes
 STEPS_PER_PIECE = 20_000  # steps of one node before it is another one's turn
 ENTRIES_PER_LOOK = 10_000_000  # steps times the size of the matrix, between two looks at the clock, about 0.1 s
@@ -117,7 +120,7 @@ class Listing:
                 "that is convex in the number of parents; use another method"
             )
         # what is lost by rounding and what may be lost are treated alike
-        self._form = replace(form, nodes=tuple(replace(one, margin=one.margin + slack) for one in form.nodes))
+        self._form = form.with_slack(slack)
         self._is_narrow = False
         self._pairs_left: Iterator[partial[None]] | None = None  # work of ``narrow`` that was not begun
         self._excluding: list[_Excluding] | None = None
@@ -163,7 +166,8 @@ class Listing:
         n = self._score.n_nodes
         if self._pairs_left is None:
             self._useful = np.ones((n, n), dtype=np.bool_)
-            self._pairs_left = iter(self._pairs(self._useful) if self._form.has_one_matrix else ())
+            one = self._form.has_one_matrix
+            self._pairs_left = self._pairs(self._useful, self._inverse(workers.deadline)) if one else iter(())
         workers.each(PHASE, self._pairs_left, n * (n - 1) // 2, (0.0, 0.05))
         if self._excluding is None:
             must = np.ascontiguousarray(self.knowledge.must.T)
@@ -175,21 +179,31 @@ class Listing:
         self.knowledge = replace(self.knowledge, may=np.ascontiguousarray(may))
         self._is_narrow = True
 
-    def _pairs(self, useful: Bools) -> list[partial[None]]:
-        """Return the work of finding pairs that are never useful, whichever is the parent."""
+    def _inverse(self, deadline: Deadline) -> Floats:
+        """Return the inverse of the matrix; if that would not end in time, the listing is given up."""
+        matrix = self._form.matrix
+        if len(matrix) <= MOST_SWEPT:
+            return np.asarray(inverse_of(matrix), dtype=np.float64)
+        if not deadline.whole.has_time_for(len(matrix) ** 3 / INVERTED_PER_SECOND):
+            raise TooMany(0, 0.0)
+        return np.ascontiguousarray(np.linalg.inv(matrix))
+
+    def _pairs(self, useful: Bools, inverse: Floats) -> Iterator[partial[None]]:
+        """Yield the work of finding pairs that are never useful, whichever is the parent."""
         nodes = self._form.nodes
         present = np.flatnonzero(np.diff(self._form.starts))
         either = (self.knowledge.may | self.knowledge.may.T)[np.ix_(present, present)]
-        pairs = np.column_stack(np.nonzero(np.tril(either, -1)))
-        n_entries = len(pairs) * len(self._form.matrix) ** 2
-        parts = np.array_split(pairs, max(min(len(pairs), n_entries // ENTRIES_PER_PIECE), 1))
-        inverse = inverse_of(self._form.matrix)
-        if all(node.is_plain for node in nodes):
-            facts = _ratio(nodes[0])
-            return [partial(kernels.useful_pairs, inverse, nodes[0].matrix, *facts, part, useful) for part in parts]
-        earned = np.array([node.least_needs() for node in nodes])
-        facts_of_blocks = (nodes[0], np.minimum(earned, earned.T), present, inverse, STEPS_PER_PAIR)
-        return [partial(useful_block_pairs, *facts_of_blocks, part, useful) for part in parts]
+        size = max(ENTRIES_PER_PIECE // max(len(inverse), 1) ** 2, 1)
+        is_plain = all(node.is_plain for node in nodes)
+        earned = np.zeros((0, 0)) if is_plain else np.array([node.least_needs() for node in nodes])
+        needs = np.minimum(earned, earned.T)
+        for pairs in _lower_pairs(either, size):
+            if is_plain:
+                yield partial(kernels.useful_pairs, inverse, nodes[0].matrix, *_ratio(nodes[0]), pairs, useful)
+            else:
+                yield partial(
+                    useful_block_pairs, nodes[0], needs, present, inverse, _steps_per_pair(nodes[0]), pairs, useful
+                )
 
     def seconds_left(self, n_threads: int) -> float:
         """Return about how long the searches will still take; infinity before they have begun."""
@@ -261,7 +275,7 @@ class _Excluding:
     def __init__(self, own: NodeLikelihood, node: int, must: Bools, useful: Bools) -> None:
         self._own, self._node, self._must, self.useful = own, node, must, useful
         self._state = np.zeros(4, dtype=np.int64)
-        self._tries = max(ENTRIES_PER_LOOK // (STEPS_PER_PAIR * len(own.matrix) ** 2), 1)
+        self._tries = max(ENTRIES_PER_LOOK // (_steps_per_pair(own) * len(own.matrix) ** 2), 1)
 
     @property
     def over(self) -> bool:
@@ -275,7 +289,7 @@ class _Excluding:
             if own.is_plain:
                 kernels.useful_parents(own.matrix, *_ratio(own), *facts)
             else:
-                useful_block_parents(own, STEPS_PER_PAIR, *facts)
+                useful_block_parents(own, _steps_per_pair(own), *facts)
             if deadline.reason is not None:
                 return
 
@@ -289,13 +303,30 @@ def _advance(search: NodeSearch | BlockSearch, steps: int, deadline: Deadline) -
             return
 
 
+def _lower_pairs(either: Bools, size: int) -> Iterator[Ints]:
+    """Yield the places below the diagonal that are true, about so many at a time: of 10,000 columns there are 1e8."""
+    rows: list[Ints] = []
+    for i in range(1, len(either)):
+        own = np.flatnonzero(either[i, :i])
+        rows.append(np.column_stack([np.full(len(own), i), own]))
+        if i == len(either) - 1 or sum(map(len, rows)) >= size:
+            found = np.concatenate(rows)
+            yield from (found[k : k + size] for k in range(0, len(found), size))
+            rows = []
+
+
+def _steps_per_pair(own: NodeLikelihood) -> int:
+    """Return the steps after which a pair is kept undecided."""
+    return max(min(STEPS_PER_PAIR, ENTRIES_PER_PAIR // max(len(own.matrix), 1) ** 2), 1)
+
+
 def _ratio(own: NodeLikelihood) -> tuple[float, int, float]:
     """Return for a plain likelihood the ratio of variances a parent must reach, the steps per pair, and the rounding.
 
     N/2 log of the ratio is what a parent costs.
     """
     threshold = float(np.exp((own.steps.min(initial=np.inf) - own.margin) / own.half))
-    return threshold, STEPS_PER_PAIR, own.margin / own.half
+    return threshold, _steps_per_pair(own), own.margin / own.half
 
 
 def scored(score: Score, node: Ints, rows: Bools) -> Families:

@@ -35,7 +35,7 @@ def chosen_lags(data: object, reading: DataOptions, scoring: ScoreOptions, deadl
     table, _ = read_table(data, replace(reading, lags=most), doctor=False, deadline=deadline)
     lags = table.lags
     assert lags is not None
-    score = score_of(table, scoring)
+    score = score_of(table, scoring, deadline)
     known = Constraints().resolve(table.names, lags)
     options: dict[str, Any] = {"restarts": 1, "n_jobs": 1}
     found: list[float] = []

@@ -114,7 +114,7 @@ def pose_table(
     """Return the problem of a table, and the doctor's diagnosis of it together with earlier findings."""
     known = Constraints.of(constraints)
     asked = knowledge = with_limit(known, max_parents).resolve(table.names, table.lags)
-    score = with_prior(score_of(table, scoring), knowledge.log_odds)
+    score = with_prior(score_of(table, scoring, deadline), knowledge.log_odds)
     if knowledge.log_odds is not None and method in WITHOUT_PRIOR:
         raise InputError(
             f"method {method!r} does not look at edge_prior=, which is part of the score; use another method such as "

@@ -291,7 +291,7 @@ def _undominated(problem: Problem, patience: float, workers: Workers) -> tuple[i
     from dagopt.methods.portfolio import FIRST_SECONDS
 
     score = problem.score
-    if score.block_likelihood is None or problem.n_nodes > MOST_COLUMNS or patience <= 0:
+    if problem.n_nodes > MOST_COLUMNS or patience <= 0 or score.block_likelihood is None:
         return None, None
     takes_all = patience <= FIRST_SECONDS or (math.isfinite(workers.deadline.time_limit) and ahead.is_cold())
     if takes_all:  # the search takes all of it, or compiling does

@@ -22,6 +22,7 @@ from dagopt.problem import Problem
 from dagopt.results.answer import Answer
 from dagopt.results.certificate import Certificate, Source, scope_of, tightest
 from dagopt.scores.basis import BasisScore
+from dagopt.scores.block_likelihood import below_least_eigenvalue
 from dagopt.scores.degenerate_gaussian import DegenerateGaussianScore
 from dagopt.scores.gaussian import GaussianScore
 from dagopt.scores.joint import JointScore
@@ -146,24 +147,8 @@ def _likelihood(problem: Problem) -> tuple[JointScore, float] | None:
 def _error_of_logs(matrix: NDArray[np.float64]) -> float | None:
     """Return a bound on the error of a log-determinant; None if it is above ``MOST_ROUNDING``.
 
-    It rests on a power of two below the least eigenvalue, by Cholesky factors, which are faster than eigenvalues:
-    ``matrix - s I`` has a factor if s is below the least eigenvalue, up to rounding, which the division by two covers.
-    A matrix without a factor for the smallest s that helps is given up at once.
+    It rests on a power of two below the least eigenvalue, by Cholesky factors, which are faster than eigenvalues.
     """
     work = ROUNDING * len(matrix) ** 2
-    smallest = 2.0 * work / MOST_ROUNDING
-    if smallest > 1.0 or not _has_factor(matrix, smallest):
-        return None
-    least = 0.5
-    while least > smallest and not _has_factor(matrix, least):
-        least /= 2.0
-    return float(work / (max(least, smallest) / 2.0))
-
-
-def _has_factor(matrix: NDArray[np.float64], shift: float) -> bool:
-    """Say whether a matrix less a multiple of the identity has a Cholesky factor."""
-    try:
-        np.linalg.cholesky(matrix - shift * np.eye(len(matrix)))
-    except np.linalg.LinAlgError:
-        return False
-    return True
+    least = below_least_eigenvalue(matrix, work / MOST_ROUNDING)
+    return None if least is None else float(work / least)

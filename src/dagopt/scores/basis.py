@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dagopt.data.columns import Column
 from dagopt.data.continuous import ContinuousTable, CovarianceTable
-from dagopt.data.mixed import MixedTable, basis_embedding
+from dagopt.data.mixed import MixedTable, basis_embedding, basis_parts
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError
 from dagopt.scores.degenerate_gaussian import DegenerateGaussianScore
 
@@ -27,6 +28,8 @@ class BasisScore(DegenerateGaussianScore):
         Λ ≥ 0, the cost of one parameter: log(N) / 2 is BIC.
     degree : int
         The highest degree of the polynomials.
+    deadline : Deadline
+        Looked at while the polynomials and their correlations are computed.
 
     References
     ----------
@@ -34,7 +37,9 @@ class BasisScore(DegenerateGaussianScore):
     arXiv 2510.04276.
     """
 
-    def __init__(self, table: ContinuousTable | MixedTable, penalty: float, degree: int) -> None:
+    def __init__(
+        self, table: ContinuousTable | MixedTable, penalty: float, degree: int, deadline: Deadline = FOREVER
+    ) -> None:
         if isinstance(table, CovarianceTable):
             raise InputError("score 'basis' needs rows but the data is a covariance matrix; use score='bic'")
         if not table.is_complete:
@@ -43,13 +48,15 @@ class BasisScore(DegenerateGaussianScore):
             )
         self.degree = degree
         self._source = table
-        self.embedding = basis_embedding(_columns(table), degree, table.about.scaled)
-        width = len(self.embedding.matrix)
+        columns, weights = _columns(table), table.about.scaled
+        parts = basis_parts(columns, degree, weights, deadline)
+        width = sum(part.values.shape[1] for part in parts)
         if table.n_samples <= width + 1:
             raise InputError(
                 f"score 'basis' of degree {degree} makes {width} columns of {len(table.names)} but there are "
                 f"{table.n_samples} rows; lower degree=, leave columns out with exclude=, or give more rows"
             )
+        self.embedding = basis_embedding(columns, parts, weights, deadline)
         self._embed(table, self.embedding, penalty, 0.0)
         self.label = f"{self.label}, polynomials of degree {degree}"
 

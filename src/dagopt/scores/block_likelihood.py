@@ -29,11 +29,46 @@ import numpy as np
 
 from dagopt.arrays import Bools, Floats, Ints
 
-__all__ = ["BlockLikelihood", "NodeLikelihood", "rounding_margin"]
+__all__ = ["BlockLikelihood", "Margin", "NodeLikelihood", "below_least_eigenvalue", "rounding_margin"]
 
 LEAST_MARGIN = 1e-6  # of a log-likelihood
 LARGEST_MARGIN = 1e-3  # per row of the table: with a larger error of rounding, nothing can be told apart
+MOST_DIAGONALISED = 500  # columns whose eigenvalues take less than a tenth of a second
 CONVEX = 1e-12  # what a step of the cost may fall by rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """A bound on the rounding error of a log-likelihood.
+
+    It needs the least eigenvalue of the matrix, which takes seconds with thousands of columns. So it is found when it
+    is first asked for: whoever needs the form alone does not wait for it.
+
+    Attributes
+    ----------
+    matrix : array
+        M, with unit diagonal.
+    n_samples : float
+        The weight of a log-determinant: twice ``half``.
+    more : float
+        What is added to it.
+    """
+
+    matrix: Floats
+    n_samples: float
+    more: float = 0.0
+
+    @cached_property
+    def value(self) -> float:
+        """The bound."""
+        return rounding_margin(self.matrix, self.n_samples) + self.more
+
+    def plus(self, more: float) -> Margin:
+        """Return a bound that is larger by so much."""
+        found = replace(self, more=self.more + more)
+        if "value" in vars(self):
+            vars(found)["value"] = self.value + more
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +89,8 @@ class NodeLikelihood:
         What each parent costs in addition.
     volume : float
         The weight of the parents' own log-determinant.
-    margin : float
-        A bound on the rounding error of a log-likelihood.
+    rounding : Margin
+        The bound on the rounding error of a log-likelihood, which nodes with the same matrix share.
     """
 
     matrix: Floats
@@ -64,7 +99,12 @@ class NodeLikelihood:
     costs: Floats
     edges: Floats
     volume: float
-    margin: float
+    rounding: Margin
+
+    @property
+    def margin(self) -> float:
+        """A bound on the rounding error of a log-likelihood."""
+        return self.rounding.value
 
     @cached_property
     def steps(self) -> Floats:
@@ -158,7 +198,14 @@ class BlockLikelihood:
     @property
     def is_searchable(self) -> bool:
         """Whether undominated sets can be searched for: rounding is harmless, and plain costs are convex."""
-        return all(node.is_precise and (node.is_exact or not node.is_plain) for node in self.nodes)
+        if not all(node.is_exact or not node.is_plain for node in self.nodes):
+            return False
+        return all(node.is_precise for node in self.nodes)
+
+    def with_slack(self, slack: float) -> BlockLikelihood:
+        """Return the form in which what may be lost counts as rounding."""
+        raised = {one: one.plus(slack) for one in {node.rounding for node in self.nodes}}
+        return replace(self, nodes=tuple(replace(node, rounding=raised[node.rounding]) for node in self.nodes))
 
     @property
     def margin(self) -> float:
@@ -167,7 +214,41 @@ class BlockLikelihood:
 
 
 def rounding_margin(matrix: Floats, n_samples: float) -> float:
-    """Return a bound on the rounding of a log-likelihood that is computed from a matrix with unit diagonal."""
-    smallest = float(np.linalg.eigvalsh(matrix)[0])
+    """Return a bound on the rounding of a log-likelihood that is computed from a matrix with unit diagonal.
+
+    Eigenvalues of thousands of columns take many times as long as a Cholesky factor. Then a number below the least one
+    is enough, and if even the least that would be of use is none, the margin is that of a singular matrix.
+    """
     eps = float(np.finfo(np.float64).eps)
-    return LEAST_MARGIN + 16 * eps * n_samples * len(matrix) ** 2 / max(smallest, eps)
+    work = 16 * eps * n_samples * len(matrix) ** 2
+    if len(matrix) <= MOST_DIAGONALISED:
+        smallest = float(np.linalg.eigvalsh(matrix)[0])
+    else:
+        smallest = below_least_eigenvalue(matrix, work / (LARGEST_MARGIN * n_samples)) or eps
+    return LEAST_MARGIN + work / max(smallest, eps)
+
+
+def below_least_eigenvalue(matrix: Floats, smallest: float) -> float | None:
+    """Return a number below the least eigenvalue of a matrix with unit diagonal, None if it is not above ``smallest``.
+
+    ``matrix - s I`` has a Cholesky factor if s is below the least eigenvalue, up to rounding, which dividing s by two
+    covers. A matrix without a factor for twice the smallest is given up at once.
+    """
+    least = 2.0 * smallest
+    if least > 1.0 or not _has_factor(matrix, least):
+        return None
+    tried = 0.5
+    while tried > least and not _has_factor(matrix, tried):
+        tried /= 2.0
+    return max(tried, least) / 2.0
+
+
+def _has_factor(matrix: Floats, shift: float) -> bool:
+    """Say whether a matrix less a multiple of the identity has a Cholesky factor."""
+    shifted = matrix.copy()
+    shifted.flat[:: len(matrix) + 1] -= shift
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        return False
+    return True

@@ -14,6 +14,7 @@ from dagopt.data.chance import GAMMA, chance_edges, ebic_edge_cost
 from dagopt.data.data_options import DataOptions
 from dagopt.data.doctor import examine_table
 from dagopt.data.table import ContinuousTable, Table, as_table
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, quoted, unknown_name
 from dagopt.graph.dag import as_graph, require_dag
 from dagopt.graph.order import MOST_DENSE, parent_lists
@@ -46,7 +47,7 @@ __all__ = [
 LARGEST_PENALTY = 1e9  # per parameter: far above what any edge gains; sums of larger ones would lose the fit's digits
 
 
-Maker = Callable[[Any, ScoreOptions], Score]
+Maker = Callable[[Any, ScoreOptions, Deadline], Score]
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class NamedScore:
     text : str
         One line for help and documentation.
     makers : mapping of str to callable
-        For each ``table.kind``, a function of the table and the ``ScoreOptions`` that returns the score.
+        For each ``table.kind``, a function of the table, the ``ScoreOptions`` and the clock that returns the score.
     """
 
     text: str
@@ -72,11 +73,11 @@ def _likelihood(penalty: Callable[[int], float], gamma: float = 0.0) -> Mapping[
         return ebic_edge_cost(len(table.names), gamma)
 
     return {
-        "continuous": lambda table, options: GaussianScore(
+        "continuous": lambda table, options, _: GaussianScore(
             table, penalty(table.n_samples) + per_edge(table), options.convention
         ),
-        "discrete": lambda table, options: MultinomialScore(table, penalty(table.n_samples), per_edge(table)),
-        "mixed": lambda table, options: DegenerateGaussianScore(table, penalty(table.n_samples), per_edge(table)),
+        "discrete": lambda table, options, _: MultinomialScore(table, penalty(table.n_samples), per_edge(table)),
+        "mixed": lambda table, options, _: DegenerateGaussianScore(table, penalty(table.n_samples), per_edge(table)),
     }
 
 
@@ -99,26 +100,28 @@ SCORES: dict[str, NamedScore] = {
     ),
     "cg": NamedScore(
         "conditional Gaussian: BIC with a Gaussian per configuration of the discrete columns, for mixed data",
-        {"mixed": lambda table, options: ConditionalGaussianScore(table, PENALTIES["bic"](table.n_samples))},
+        {"mixed": lambda table, options, _: ConditionalGaussianScore(table, PENALTIES["bic"](table.n_samples))},
     ),
     "basis": NamedScore(
         "BIC with continuous columns embedded in polynomials, which finds smooth nonlinear relations",
         {
-            kind: lambda table, options: BasisScore(table, PENALTIES["bic"](table.n_samples), options.degree)
+            kind: lambda table, options, deadline: BasisScore(
+                table, PENALTIES["bic"](table.n_samples), options.degree, deadline
+            )
             for kind in ("continuous", "mixed")
         },
     ),
     "bdeu": NamedScore(
         "Bayesian Dirichlet equivalent uniform, for discrete data",
-        {"discrete": lambda table, options: BDeuScore(table, options.equivalent_sample_size)},
+        {"discrete": lambda table, options, _: BDeuScore(table, options.equivalent_sample_size)},
     ),
     "bge": NamedScore(
         "Bayesian Gaussian equivalent of standardised columns, for continuous data",
-        {"continuous": lambda table, options: BGeScore(table, options.equivalent_sample_size)},
+        {"continuous": lambda table, options, _: BGeScore(table, options.equivalent_sample_size)},
     ),
     "bge-raw": NamedScore(
         "Bayesian Gaussian equivalent of the columns as given, so it depends on their units",
-        {"continuous": lambda table, options: BGeScore(table, options.equivalent_sample_size, standardize=False)},
+        {"continuous": lambda table, options, _: BGeScore(table, options.equivalent_sample_size, standardize=False)},
     ),
 }
 
@@ -168,8 +171,8 @@ def make_score(table: Table, score: ScoreLike = AUTO, **options: Any) -> Score:
     return score_of(table, ScoreOptions(score=score, **options))
 
 
-def score_of(table: Table, scoring: ScoreOptions) -> Score:
-    """Return the score that checked options name."""
+def score_of(table: Table, scoring: ScoreOptions, deadline: Deadline = FOREVER) -> Score:
+    """Return the score that checked options name; the clock is looked at if the table must be measured for it."""
     score, reason = chosen_score(table, scoring.score)
     if is_custom(score):
         return custom_score(table, score)
@@ -183,7 +186,7 @@ def score_of(table: Table, scoring: ScoreOptions) -> Score:
         others = [other for other, one in SCORES.items() if table.kind in one.makers and other not in PENALTIES]
         remedy = f"use {quoted(others)}" + (" or discretize=" if "discrete" in makers else "")
         raise InputError(f"score {score!r} needs {' or '.join(makers)} data but the table is {table.kind}; {remedy}")
-    made = makers[table.kind](table, scoring)
+    made = makers[table.kind](table, scoring, deadline)
     if name in ("bic", "aic", "ebic"):
         made.label = f"{name.upper()}: {made.label}"
     made.reason = reason

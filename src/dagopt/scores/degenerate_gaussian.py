@@ -14,15 +14,17 @@ from dagopt.arrays import Floats, Ints
 from dagopt.bits import bit_counts
 from dagopt.data.mixed import Embedding, MixedTable
 from dagopt.data.table import Table
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.kernels.gaussian import blocks as kernels
 from dagopt.kernels.gaussian import log_arrays
 from dagopt.kernels.gaussian.blocks import BlockForm
 from dagopt.kernels.plain import compiled_or_python
 from dagopt.scores.base import as_set
-from dagopt.scores.block_likelihood import BlockLikelihood, NodeLikelihood, rounding_margin
+from dagopt.scores.block_likelihood import BlockLikelihood, Margin, NodeLikelihood
 from dagopt.scores.by_columns import ByColumns, score_of_columns
 from dagopt.scores.digits import UNIT, change_of_logs, inverse_diagonal
 from dagopt.scores.joint import JointScore
+from dagopt.scores.long_chains import LONG, log_pivots
 
 __all__ = ["DegenerateGaussianScore"]
 
@@ -106,7 +108,7 @@ class DegenerateGaussianScore(JointScore):
         If no column has more than two levels, every parent costs the same, which is the plain Gaussian form.
         """
         matrix, starts, half = self._form.matrix, self._form.starts, 0.5 * self.n_samples
-        margin = rounding_margin(matrix, self.n_samples)
+        margin = Margin(matrix, self.n_samples)
         nothing = np.zeros(self.n_nodes)
         if (self.sizes == 1).all():
             size = np.sqrt(np.diag(matrix))  # 1, up to the noise of levels; units of columns do not matter
@@ -247,11 +249,18 @@ class DegenerateGaussianScore(JointScore):
         cost = self._cost(node, widths, np.arange(len(order) + 1))
         return self._value(node, with_node[1:] - without, cost)
 
-    def joint_chain(self, order: Sequence[int] | Ints) -> Floats:
+    def joint_chain(self, order: Sequence[int] | Ints, deadline: Deadline = FOREVER) -> Floats:
         """Return ``joint`` of the empty set, the first of ``order``, the first two, and so on."""
         order = np.asarray(order, dtype=np.int64)
-        logdet = np.empty(len(order) + 1)
-        compiled_or_python(kernels.joint_chain, self._steps(order))(*self._form[:3], order, logdet)
+        ends = np.cumsum(self.sizes[order])
+        if len(order) and ends[-1] >= LONG:
+            matrix, log_scale, starts, _ = self._form
+            columns = np.concatenate([np.arange(starts[j], starts[j + 1]) for j in order])
+            sums = np.concatenate([[0.0], np.cumsum(log_pivots(matrix, columns, deadline))])
+            logdet = np.concatenate([[0.0], sums[ends] + np.cumsum(log_scale[order])])
+        else:
+            logdet = np.empty(len(order) + 1)
+            compiled_or_python(kernels.joint_chain, self._steps(order))(*self._form[:3], order, logdet)
         return self._joint(np.concatenate([[0], np.cumsum(self.sizes[order])]), logdet)
 
     def additions(self, node: int, parents: Iterable[int] = ()) -> Floats:

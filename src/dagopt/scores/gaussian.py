@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dagopt.arrays import Floats, Ints
 from dagopt.bits import bit_counts
 from dagopt.data.table import ContinuousTable
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError
 from dagopt.kernels.gaussian import log_arrays, vectors
 from dagopt.kernels.gaussian import logdet as kernels
@@ -25,9 +26,10 @@ from dagopt.kernels.gaussian.vectors import LOG_OF_NOTHING
 from dagopt.kernels.lattice.subsets import scale_by_size
 from dagopt.kernels.plain import compiled_or_python
 from dagopt.scores.base import as_set
-from dagopt.scores.block_likelihood import BlockLikelihood, NodeLikelihood, rounding_margin
+from dagopt.scores.block_likelihood import BlockLikelihood, Margin, NodeLikelihood
 from dagopt.scores.digits import LOG_OF_DEPENDENT, UNIT, Digits
 from dagopt.scores.joint import JointScore
+from dagopt.scores.long_chains import LONG, log_pivots, log_pivots_of_vectors
 
 if TYPE_CHECKING:
     from dagopt.scores.by_columns import ByColumns
@@ -157,7 +159,7 @@ class LogDetScore(JointScore):
         """
         n, starts = self.n_nodes, np.arange(self.n_nodes + 1)
         half, volume = 0.5 * float(self._power.max()), float(np.diff(self._power).max(initial=0.0))
-        margin = rounding_margin(self._matrix, 2.0 * half)
+        margin = Margin(self._matrix, 2.0 * half)
         costs, edges = np.tile(self._cost, (n, 1)), np.zeros(n)
         if volume:
             grown = 0.5 * (self._power[1:] - self._power[1])  # which multiplies the scale of the node itself
@@ -218,11 +220,15 @@ class LogDetScore(JointScore):
         self._kernels.chain(self._source, self._log_scale, node, np.asarray(order, dtype=np.int64), logdet, logres)
         return self._score(np.arange(len(order) + 1), logdet, logres)
 
-    def joint_chain(self, order: Sequence[int] | Ints) -> Floats:
+    def joint_chain(self, order: Sequence[int] | Ints, deadline: Deadline = FOREVER) -> Floats:
         """Return ``joint`` of the empty set, the first of ``order``, the first two, and so on."""
-        logdet = np.empty(len(order) + 1)
-        find = compiled_or_python(self._kernels.joint_chain, self._steps(len(order)) // 3)
-        find(self._source, self._log_scale, np.asarray(order, dtype=np.int64), logdet)
+        logdet, chosen = np.zeros(len(order) + 1), np.asarray(order, dtype=np.int64)
+        if len(order) >= LONG:
+            along = log_pivots if self.logdets_suffice else log_pivots_of_vectors
+            np.cumsum(along(self._source, chosen, deadline) + self._log_scale[chosen], out=logdet[1:])
+        else:
+            find = compiled_or_python(self._kernels.joint_chain, self._steps(len(order)) // 3)
+            find(self._source, self._log_scale, chosen, logdet)
         return self._joint(np.arange(len(order) + 1), logdet)
 
     def additions(self, node: int, parents: Iterable[int] = ()) -> Floats:

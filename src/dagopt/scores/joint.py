@@ -22,6 +22,7 @@ import numpy as np
 
 from dagopt.arrays import Floats, Ints
 from dagopt.data.table import Table
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.scores.base import Score, as_set, check_subsets
 
 __all__ = ["JointScore"]
@@ -66,8 +67,11 @@ class JointScore(Score):
         return joint[half:] - joint[:half] - self.all_penalties(node, variables)
 
     @abstractmethod
-    def joint_chain(self, order: Sequence[int] | Ints) -> Floats:
-        """Return ``joint`` of the empty set, the first of ``order``, the first two, and so on."""
+    def joint_chain(self, order: Sequence[int] | Ints, deadline: Deadline = FOREVER) -> Floats:
+        """Return ``joint`` of the empty set, the first of ``order``, the first two, and so on.
+
+        A long chain raises ``Stopped`` at the deadline.
+        """
 
     @abstractmethod
     def all_joints(self, variables: Sequence[int] | Ints) -> Floats:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dagopt.arrays import Floats, Ints
 from dagopt.bits import bit_counts
 from dagopt.data.table import DiscreteTable
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError
 from dagopt.kernels.counts import count_arrays, cube, few_cells, joint_sets, pair_tables, slices
 from dagopt.kernels.counts import counting as kernels
@@ -27,6 +28,7 @@ from dagopt.kernels.plain import compiled_or_python
 from dagopt.scores.base import as_set
 from dagopt.scores.digits import UNIT
 from dagopt.scores.joint import JointScore
+from dagopt.scores.long_chains import MANY_CELLS, joints_of_counts
 
 __all__ = ["CountingScore", "MultinomialScore"]
 
@@ -367,12 +369,14 @@ class CountingScore(JointScore):
         kernels.chain(self._data, node, chosen, without, together)
         return together - without - self._cost(node, self._products(chosen), np.arange(len(chosen) + 1))
 
-    def joint_chain(self, order: Sequence[int] | Ints) -> Floats:
+    def joint_chain(self, order: Sequence[int] | Ints, deadline: Deadline = FOREVER) -> Floats:
         """Return ``joint`` of the empty set, the first of ``order``, the first two, and so on."""
+        cells, chosen = len(order) * self._data.codes.shape[1], np.asarray(order, dtype=np.int64)
+        if cells >= MANY_CELLS:
+            return joints_of_counts(self._data, chosen, deadline)
         joint = np.empty(len(order) + 1)
-        steps = 4 * len(order) * self._data.codes.shape[1]
-        count = compiled_or_python(kernels.joint_chain, steps, log1p=self._data.ess > 0)
-        count(self._data, np.asarray(order, dtype=np.int64), joint)
+        count = compiled_or_python(kernels.joint_chain, 4 * cells, log1p=self._data.ess > 0)
+        count(self._data, chosen, joint)
         return joint
 
     def additions(self, node: int, parents: Iterable[int] = ()) -> Floats:

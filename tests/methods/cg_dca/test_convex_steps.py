@@ -126,18 +126,18 @@ def test_kept_cuts_serve_other_linear_terms(kind, seed):
 def test_a_round_adds_as_many_cuts_as_asked_for(cuts, monkeypatch):
     """The LP has one row for the start and so many for each later round."""
     rows, seen = [0], []
-    add, solve = LinearProgram.add_row, LinearProgram.solve
+    add, solve = LinearProgram.add_row, LinearProgram.solve_within
 
     def add_and_count(program, *facts):
         rows[0] += 1
         return add(program, *facts)
 
-    def solve_and_note(program):
+    def solve_and_note(program, seconds):
         seen.append(rows[0])
-        return solve(program)
+        return solve(program, seconds)
 
     monkeypatch.setattr(LinearProgram, "add_row", add_and_count)
-    monkeypatch.setattr(LinearProgram, "solve", solve_and_note)
+    monkeypatch.setattr(LinearProgram, "solve_within", solve_and_note)
     cost = made_cost("gaussian", 5, 9).cost
     linear = linear_of("random", cost.g, cost.size, np.random.default_rng(5))
     KelleyCuts(cost.g, cost.size, cuts)(linear, np.full(cost.size, 0.5), TOLERANCE)

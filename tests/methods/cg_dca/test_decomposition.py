@@ -114,10 +114,10 @@ class CountedScore:
     def __init__(self, score):
         self.score, self.calls = score, 0
 
-    def joint_chain(self, order):
+    def joint_chain(self, order, deadline):
         """Return the chain of the score."""
         self.calls += 1
-        return self.score.joint_chain(order)
+        return self.score.joint_chain(order, deadline)
 
 
 def test_memory_spares_the_counting_of_rows():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagopt.bits import mask_of, members
-from dagopt.deadline import Deadline
+from dagopt.deadline import Deadline, Stopped
 from dagopt.errors import InputError
 from dagopt.families.families import Family
 from dagopt.graph.constraints import Constraints
@@ -173,8 +173,9 @@ def test_shortening_a_set_looks_at_the_clock():
             looks.append(len(chosen))
             return float(len(chosen))
 
-    class LooksLeft:
+    class LooksLeft(Deadline):
         def __init__(self, looks):
+            super().__init__()
             self.left = looks
 
         @property
@@ -183,7 +184,8 @@ def test_shortening_a_set_looks_at_the_clock():
             return "time_limit" if self.left < 0 else None
 
     positions = np.arange(1000)
-    assert dca_pricing._shortened(Counting(), positions, 2, LooksLeft(50)) is None
+    with pytest.raises(Stopped):
+        dca_pricing._shortened(Counting(), positions, 2, LooksLeft(50))
     assert len(looks) == 50
     looks.clear()
     shorter, value = dca_pricing._shortened(Counting(), positions[:6], 2, LooksLeft(1000))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from dagopt.arrays import Floats, Ints
+from dagopt.deadline import FOREVER, Deadline, Stopped
 from dagopt.methods.cg_dca.bases import SetFunction
 from dagopt.methods.cg_dca.kelley import KelleyCuts
 from dagopt.methods.cg_dca.lovasz import decreasing_order, extension, subgradient
@@ -17,10 +20,10 @@ from dagopt.methods.cg_dca.reduced_cost import ReducedCost
 __all__ = ["CONVEX_STEPS", "ConvexStep", "Visited", "dca"]
 
 
-ConvexStep = Callable[[SetFunction, int], Callable[[Floats, Floats, float, Callable[[], bool]], Ints]]
+ConvexStep = Callable[[SetFunction, int], Callable[[Floats, Floats, float, Deadline], Ints]]
 """Takes g and its number of elements, and returns a function that minimises g^L(x) - <y, x>.
 
-Its arguments are y, a first point, a tolerance, and a function that says whether to stop early."""
+Its arguments are y, a first point, a tolerance, and the clock, at whose end the best set so far is returned."""
 
 MOST_STEPS = 100  # finite in exact arithmetic, but rounding could make it circle
 
@@ -38,7 +41,7 @@ def dca(
     convex_step: ConvexStep,
     epsilon: float,
     rng: np.random.Generator | None = None,
-    stop: Callable[[], bool] = lambda: False,
+    deadline: Deadline = FOREVER,
 ) -> tuple[list[Visited], list[float]]:
     """Run Algorithm 1 from a point of the unit cube; margin numbers are its lines.
 
@@ -56,8 +59,8 @@ def dca(
         Draws a new order of equal coordinates at every step; without it, ties are in order of position. At a 0/1 point
         almost all coordinates tie. The paper does not say how to order them, but their order decides which sets the
         next step can reach: with one fixed order a warm start finds nothing new.
-    stop : callable
-        Says whether to stop; called before every step and, if the convex step does so, within it.
+    deadline : Deadline
+        When to stop; looked at before every step and within it. What was visited by then is returned.
 
     Returns
     -------
@@ -66,25 +69,26 @@ def dca(
     values : list of float
         z^L(x^0), z^L(x^1), ...: never rising (inequality (4) of the paper), up to the convex step's tolerance.
     """
-    point = np.asarray(start, dtype=np.float64)
-    order = decreasing_order(point, _ties(rng, cost.size))
-    f = cost.f(order)
-    values = [extension(point, order, cost.g(order) - f)]
-    minimise = convex_step(cost.g, cost.size)
     visited: list[Visited] = []
-    for _ in range(MOST_STEPS):  # 3
-        if stop():
-            break
-        slope = subgradient(order, f)  # 4
-        chosen = minimise(slope, point, 0.1 * epsilon, stop)  # 5
-        point = np.zeros(cost.size)
-        point[chosen] = 1.0
+    values: list[float] = []
+    with suppress(Stopped):
+        point = np.asarray(start, dtype=np.float64)
         order = decreasing_order(point, _ties(rng, cost.size))
         f = cost.f(order)
-        values.append(float(cost.g(order)[len(chosen)] - f[len(chosen)]))
-        visited.append(Visited(np.sort(chosen), values[-1]))
-        if abs(values[-1] - values[-2]) < epsilon:  # 7
-            break
+        values.append(extension(point, order, cost.g(order) - f))
+        minimise = convex_step(cost.g, cost.size)
+        for _ in range(MOST_STEPS):  # 3
+            deadline.require_time()
+            slope = subgradient(order, f)  # 4
+            chosen = minimise(slope, point, 0.1 * epsilon, deadline)  # 5
+            point = np.zeros(cost.size)
+            point[chosen] = 1.0
+            order = decreasing_order(point, _ties(rng, cost.size))
+            f = cost.f(order)
+            values.append(float(cost.g(order)[len(chosen)] - f[len(chosen)]))
+            visited.append(Visited(np.sort(chosen), values[-1]))
+            if abs(values[-1] - values[-2]) < epsilon:  # 7
+                break
     return visited, values
 
 
@@ -92,8 +96,8 @@ def _ties(rng: np.random.Generator | None, size: int) -> Ints | None:
     return None if rng is None else rng.permutation(size)
 
 
-def _min_norm_step(g: SetFunction, size: int) -> Callable[[Floats, Floats, float, Callable[[], bool]], Ints]:
-    return lambda linear, start, tolerance, stop: min_norm(g, linear, start, tolerance)
+def _min_norm_step(g: SetFunction, size: int) -> Callable[[Floats, Floats, float, Deadline], Ints]:
+    return partial(min_norm, g)
 
 
 CONVEX_STEPS: dict[str, ConvexStep] = {"kelley": KelleyCuts, "min-norm": _min_norm_step}

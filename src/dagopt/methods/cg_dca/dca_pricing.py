@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dagopt.arrays import Ints
 from dagopt.bits import mask_of
-from dagopt.deadline import Deadline
+from dagopt.deadline import FOREVER, Deadline, Stopped
 from dagopt.errors import unknown_name
 from dagopt.families.families import Family
 from dagopt.lp.rows.row import Point
@@ -74,7 +74,7 @@ class DcaPricer(Pricer):
         """Clear the cached values, whose last digits depend on the chains that computed them."""
         self._memories = {}
 
-    def reduced_cost(self, node: int, lp: Point) -> ReducedCost:
+    def reduced_cost(self, node: int, lp: Point, deadline: Deadline = FOREVER) -> ReducedCost:
         """Return z_i under the duals of an LP solution."""
         part, cost = decomposed(self._score.part(node))
         return cost(
@@ -84,17 +84,18 @@ class DcaPricer(Pricer):
             np.flatnonzero(self.knowledge.must[:, node]),
             float(lp.node_duals[node]),
             *lp.clusters(node, self._tolerance),
+            deadline,
         )
 
     def price(self, node: int, lp: Point, start: NDArray[np.float64], deadline: Deadline) -> Priced:
         """Return the sets of negative reduced cost that DCA visits from a start point."""
-        cost = self.reduced_cost(node, lp)
+        cost = self.reduced_cost(node, lp, deadline)
         if not cost.size:
             return Priced([], 0.0, True)
         ties = self._rng is not None and len(np.unique(start)) < len(start)
         priced = Priced([], 0.0, False)
         for _ in range(self._tie_orders if ties else 1):
-            visited, _ = dca(cost, start, self._step, self._epsilon, self._rng, lambda: deadline.reason is not None)
+            visited, _ = dca(cost, start, self._step, self._epsilon, self._rng, deadline)
             priced = self._families(node, cost, visited, deadline)
             if priced.families or deadline.reason is not None:
                 break
@@ -106,10 +107,10 @@ class DcaPricer(Pricer):
         families, least = [], 0.0
         for positions, value in visited:
             if len(positions) > most:
-                shorter = _shortened(cost, positions, most, deadline)
-                if shorter is None:
+                try:
+                    positions, value = _shortened(cost, positions, most, deadline)
+                except Stopped:
                     break
-                positions, value = shorter
             if value < -self._tolerance:
                 parents = np.sort(np.concatenate([cost.base, cost.candidates[positions]]))
                 families.append(Family(node, mask_of(parents), self._score.local(node, parents)))
@@ -117,16 +118,15 @@ class DcaPricer(Pricer):
         return Priced(families, least, False)
 
 
-def _shortened(cost: ReducedCost, positions: Ints, most: int, deadline: Deadline) -> Visited | None:
+def _shortened(cost: ReducedCost, positions: Ints, most: int, deadline: Deadline) -> Visited:
     """Return a subset with at most this many members, removing the member that costs least, one at a time.
 
-    None if the deadline comes first, which is looked at before every value: a set may have a thousand members.
+    It raises ``Stopped`` at the deadline, which is looked at before every value: a set may have a thousand members.
     """
     while len(positions) > most:
         values = []
         for k in range(len(positions)):
-            if deadline.reason is not None:
-                return None
+            deadline.require_time()
             values.append(cost.value(np.delete(positions, k)))
         positions = np.delete(positions, int(np.argmin(values)))
     return Visited(positions, cost.value(positions))

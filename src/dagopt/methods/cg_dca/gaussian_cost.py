@@ -21,9 +21,11 @@ from dagopt.kernels.gaussian import min_norm as kernels
 from dagopt.kernels.gaussian.min_norm import GaussianForm
 from dagopt.methods.cg_dca.bases import SetFunction
 from dagopt.methods.cg_dca.reduced_cost import ReducedCost
+from dagopt.scores.long_chains import LONG
 
 __all__ = ["GaussianCost"]
 
+MOST_COMPILED = 150  # elements whose minimum-norm point the kernel finds within a tenth of a second
 LARGE_PENALTY = 1e9  # stands for an infinite penalty
 
 
@@ -89,11 +91,15 @@ class _GaussianG(SetFunction):
 
     def base(self, order: Ints, linear: Floats) -> tuple[Floats, float, int]:
         """Return the greedy base of an order, its least prefix sum and where it is."""
+        if self._cost.size >= LONG:
+            return super().base(order, linear)
         compiled: Any = kernels.greedy_base
         base: tuple[Floats, float, int] = compiled(self._cost.form, linear, order)
         return base
 
-    def minimiser(self, linear: Floats, order: Ints, tolerance: float) -> Ints:
-        """Return a set that minimises g minus a linear term."""
+    def minimiser(self, linear: Floats, order: Ints, tolerance: float) -> Ints | None:
+        """Return a set that minimises g minus a linear term; None for many elements, as the kernel knows no clock."""
+        if self._cost.size > MOST_COMPILED:
+            return None
         compiled: Any = kernels.min_norm_gaussian
         return np.asarray(compiled(self._cost.form, linear, order, tolerance), dtype=np.int64)

@@ -11,11 +11,10 @@ Kelley (1960). The cutting-plane method for solving convex programs. doi:10.1137
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from dagopt.arrays import Floats, Ints
+from dagopt.deadline import FOREVER, Deadline, Stopped
 from dagopt.lp.highs import LinearProgram
 from dagopt.methods.cg_dca.bases import SetFunction
 from dagopt.methods.cg_dca.lovasz import decreasing_order
@@ -60,10 +59,8 @@ class KelleyCuts:
         self._columns = [*range(size), self._program.add_column(1.0, -np.inf, np.inf)]
         self._slopes: Floats | None = None  # their running mean
 
-    def __call__(
-        self, linear: Floats, start: Floats, tolerance: float, stop: Callable[[], bool] = lambda: False
-    ) -> Ints:
-        """Return a set that minimises g(J) - Σ_{j in J} linear_j, up to the tolerance; the best so far at a stop.
+    def __call__(self, linear: Floats, start: Floats, tolerance: float, deadline: Deadline = FOREVER) -> Ints:
+        """Return a set that minimises g(J) - Σ_{j in J} linear_j, up to the tolerance; the best so far at the deadline.
 
         Its elements come in the order of the point that was rounded to it; the first cut is at ``start``.
         """
@@ -74,11 +71,16 @@ class KelleyCuts:
         for _ in range(MOST_ROUNDS):
             for point in points:
                 order = self._order(point, linear)
-                value, length = self._cut(order, linear)
+                try:
+                    value, length = self._cut(order, linear)
+                except Stopped:
+                    return best_set
                 if value < best_value:
                     best_value, best_set = value, order[:length]
-            solution = self._program.solve()
-            if best_value - solution.value <= tolerance or stop():
+            solution = self._program.solve_within(deadline.remaining())
+            if solution is None:
+                break
+            if best_value - solution.value <= tolerance or deadline.reason is not None:
                 break
             point = solution.point[: self._size]
             mean = (1 - NEW_SHARE) * mean + NEW_SHARE * point

@@ -17,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dagopt.arrays import Floats, Ints
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.methods.cg_dca.bases import SetFunction, base_of_chain
 
 __all__ = ["min_norm", "min_norm_of_chains"]
@@ -26,7 +27,7 @@ MOST_VERTICES = 2000  # major cycles; the method is finite, but rounding could m
 TINY_WEIGHT = 1e-12  # of a vertex in the convex combination; smaller ones are rounding
 
 
-def min_norm(g: SetFunction, linear: Floats, start: Floats, tolerance: float) -> Ints:
+def min_norm(g: SetFunction, linear: Floats, start: Floats, tolerance: float, deadline: Deadline = FOREVER) -> Ints:
     """Return a set that minimises g(J) - Σ_{j in J} linear_j, by the compiled algorithm of g where it has one.
 
     Parameters
@@ -39,12 +40,20 @@ def min_norm(g: SetFunction, linear: Floats, start: Floats, tolerance: float) ->
         A point whose order gives the first vertex.
     tolerance : float
         How far from the minimum the set may be.
+    deadline : Deadline
+        The best set so far is returned then.
     """
     found = g.minimiser(linear, np.argsort(-start, kind="stable"), tolerance)
-    return min_norm_of_chains(g, linear, start, tolerance) if found is None else found
+    return min_norm_of_chains(g, linear, start, tolerance, deadline) if found is None else found
 
 
-def min_norm_of_chains(chain: Callable[[Ints], Floats], linear: Floats, start: Floats, tolerance: float) -> Ints:
+def min_norm_of_chains(
+    chain: Callable[[Ints], Floats],
+    linear: Floats,
+    start: Floats,
+    tolerance: float,
+    deadline: Deadline = FOREVER,
+) -> Ints:
     """Return the same for any submodular function given by its values along orders."""
     order = np.argsort(-start, kind="stable")
     best_value, best_set = np.inf, np.empty(0, dtype=np.int64)
@@ -61,6 +70,8 @@ def min_norm_of_chains(chain: Callable[[Ints], Floats], linear: Floats, start: F
     vertices = point[None, :].copy()
     weights = np.ones(1)
     for _ in range(MOST_VERTICES):
+        if deadline.reason is not None:
+            break
         if best_value - float(np.minimum(point, 0.0).sum()) <= tolerance:
             break  # a base's negative part bounds the minimum from below
         best_vertex = vertex(np.argsort(point, kind="stable"))

@@ -27,6 +27,7 @@ from functools import cached_property
 import numpy as np
 
 from dagopt.arrays import Bools, Floats, Ints
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.methods.cg_dca.bases import SetFunction
 from dagopt.scores.joint import JointScore
 
@@ -55,10 +56,10 @@ class ChainMemory:
         self._known: dict[int, float] = {}
         self._worth_it = score.logdets is None
 
-    def chain(self, order: Ints) -> Floats:
-        """Return the joints of the empty set, the first of ``order``, the first two, and so on."""
+    def chain(self, order: Ints, deadline: Deadline = FOREVER) -> Floats:
+        """Return the joints of the empty set, the first of ``order`` and so on, or raise ``Stopped``."""
         if not self._worth_it:
-            return np.asarray(self.score.joint_chain(order), dtype=np.float64)
+            return np.asarray(self.score.joint_chain(order, deadline), dtype=np.float64)
         masks = [0]
         for j in order:
             masks.append(masks[-1] | (1 << int(j)))
@@ -67,7 +68,7 @@ class ChainMemory:
             self.hits += 1
             return np.array(values, dtype=np.float64)
         self.misses += 1
-        chain = np.asarray(self.score.joint_chain(order), dtype=np.float64)
+        chain = np.asarray(self.score.joint_chain(order, deadline), dtype=np.float64)
         if len(self._known) + len(masks) > self.most:
             self._known.clear()
         self._known.update(zip(masks, chain.tolist(), strict=True))
@@ -94,6 +95,8 @@ class ReducedCost(ABC):
         Members of the clusters that contain i and have λ_C > 0.
     cluster_duals : array
         Their λ_C.
+    deadline : Deadline
+        Looked at while a long chain is computed, which then raises ``Stopped``.
     """
 
     memory: ChainMemory
@@ -103,6 +106,7 @@ class ReducedCost(ABC):
     node_dual: float
     clusters: Bools
     cluster_duals: Floats
+    deadline: Deadline = FOREVER
 
     @property
     def size(self) -> int:
@@ -117,7 +121,7 @@ class ReducedCost(ABC):
     def g_along(self, order: Ints) -> Floats:
         """Return g of the first 0, 1, ..., m candidates in ``order``."""
         chosen = self.candidates[order]
-        joint = self.memory.chain(np.concatenate([self._with_node, chosen]))[len(self.base) + 1 :]
+        joint = self.memory.chain(np.concatenate([self._with_node, chosen]), self.deadline)[len(self.base) + 1 :]
         g = self.node_dual - joint + self.modular(chosen)
         if len(self.cluster_duals):
             steps = np.zeros(len(joint) + 1)  # the last one is for clusters that are never met
@@ -128,7 +132,7 @@ class ReducedCost(ABC):
     def f(self, order: Ints) -> Floats:
         """Return f of the first 0, 1, ..., m candidates in ``order``."""
         chosen = self.candidates[order]
-        joint = self.memory.chain(np.concatenate([self.base, chosen]))[len(self.base) :]
+        joint = self.memory.chain(np.concatenate([self.base, chosen]), self.deadline)[len(self.base) :]
         return np.asarray(-joint - self.supermodular(chosen), dtype=np.float64)
 
     def modular(self, chosen: Ints) -> Floats:
