@@ -17,7 +17,7 @@ from dagopt.pace import machine_pace
 __all__ = ["COMPILING", "FOREVER", "Deadline", "StopReason", "Stopped", "Uncounted"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-LATEST, LATEST_SHARE = 0.7, 0.07  # seconds, or a share of the limit, by which what must be done first may end late
+LATEST = 0.5  # seconds by which what must be done first may end late; its pieces take some tenths of a second
 
 MOMENT = 0.2  # seconds that work may take however little time is left
 
@@ -161,7 +161,7 @@ class Deadline:
             What ``elapsed`` was when it began.
         """
         limit = self.time_limit if self._whole is None else self._whole.time_limit
-        if self.elapsed() <= limit + max(LATEST, LATEST_SHARE * limit) or self.elapsed() - begun <= LATEST:
+        if self.elapsed() <= limit + LATEST or self.elapsed() - begun <= LATEST:
             return
         needed = math.ceil(begun + (self.elapsed() - begun) / max(share, 0.01))
         raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -10,13 +11,16 @@ import pytest
 
 import dagopt
 from brute_force import undominated
+from dagopt import memory
 from dagopt.bits import from_words, members
 from dagopt.cli import run
 from dagopt.data.data_options import DataOptions
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.undominated import Listing
+from dagopt.networks.rows import matched
 from dagopt.progress import NoProgress
+from dagopt.scores import interventions
 from dagopt.scores.interventions import interventional_score
 from dagopt.scores.score_options import ScoreOptions
 from dagopt.workers import Workers
@@ -170,9 +174,34 @@ def test_parameters_need_rows_that_were_observed(rows):
     assert dagopt.effect(seen, told.cpdag, "a", "c").identified
 
 
-def test_measuring_the_rows_of_each_column_looks_at_the_clock(rows):
-    """With many columns that rows set, each has correlations of its own; a clock that jumps ends that in a sentence."""
-    ticks = iter(range(0, 10_000, 3))
+@pytest.mark.parametrize(
+    ("limit", "said", "measured"),
+    [
+        (2.0, "time limit of 2 s was over while the rows that do not set each column", 1),
+        (3.5, "2 columns are set by some rows, and measuring the other rows for each of them takes about 6 s", 1),
+        (100.0, None, 2),
+    ],
+)
+def test_columns_that_rows_set_are_measured_while_there_is_time(rows, monkeypatch, limit, said, measured):
+    """Each takes three seconds by a scripted clock: what cannot end in time is given up after the first one."""
+    now, done = [0.0], []
+
+    def slow(*arguments):
+        now[0] += 3.0
+        done.append(1)
+        return matched(*arguments)
+
+    monkeypatch.setattr(interventions, "matched", slow)
     data, targets = rows.drop(columns="target"), rows["target"]
-    with pytest.raises(InputError, match=r"time limit of 2 s was over while the rows that do not set each column"):
-        interventional_score(data, targets, ScoreOptions(), DataOptions(), Deadline(2, lambda: float(next(ticks))))
+    deadline = Deadline(limit, lambda: now[0])
+    with nullcontext() if said is None else pytest.raises(InputError, match=said):
+        interventional_score(data, targets, ScoreOptions(), DataOptions(), deadline)
+    assert len(done) == measured
+
+
+def test_pairs_that_do_not_fit_are_refused_before_they_are_measured(rows, monkeypatch):
+    """The pairs of columns are kept once for every column that some rows set."""
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**9)
+    wide = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3000)))
+    with pytest.raises(InputError, match=r"the pairs of 3,000 columns, measured once for each of 50 .* 3.7 GB"):
+        dagopt.learn(wide, "hc", interventions=[*range(1, 51), *[0] * 10], max_parents=3, progress=False)

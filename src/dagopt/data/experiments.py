@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from dagopt.data.reading import read_columns
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError
 
 __all__ = ["Experiments", "frame_of_file", "indicator_name", "with_indicators"]
@@ -99,10 +100,10 @@ def with_indicators(data: object, column: str, na_values: Iterable[str] = ()) ->
     return Experiments(made, column, names, reference)
 
 
-def frame_of_file(path: str | Path, na_values: Iterable[str] = ()) -> pd.DataFrame:
+def frame_of_file(path: str | Path, na_values: Iterable[str] = (), deadline: Deadline = FOREVER) -> pd.DataFrame:
     """Return all columns of a file: floats, or levels as text, None where a level is missing."""
     found = {}
-    for column in read_columns(path, na_values=na_values):
+    for column in read_columns(path, na_values=na_values, deadline=deadline):
         levels = np.array([*column.levels, None], dtype=object)  # the last one is that of code -1
         found[column.name] = column.values if column.kind == "continuous" else levels[column.values]
     return pd.DataFrame(found)

@@ -376,10 +376,10 @@ def covariance_of(columns: Sequence[Column], n_samples: int) -> CovarianceTable:
     return CovarianceTable(names, np.column_stack([column.as_continuous().values for column in columns]), n_samples)
 
 
-def as_frame(data: object, **options: Any) -> pd.DataFrame:
+def as_frame(data: object, deadline: Deadline = FOREVER, **options: Any) -> pd.DataFrame:
     """Return complete columns as a frame: floats, or the levels as text. The options are those of ``as_table``."""
     reading = DataOptions(**options)
-    columns, _, _ = complete_columns(*read_with_facts(data, reading), reading)
+    columns, _, _ = complete_columns(*read_with_facts(data, reading, deadline), reading)
     return pd.DataFrame(
         {
             column.name: column.values

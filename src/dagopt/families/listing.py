@@ -50,6 +50,7 @@ import numpy as np
 
 from dagopt.arrays import Floats, Ints
 from dagopt.bits import words_of_rows
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.families.families import Families
 from dagopt.families.keys import BitKeys, set_keys
 from dagopt.families.node_growth import NodeGrowth
@@ -64,6 +65,7 @@ MOST_UNASKED = 3_000_000  # the most sets inside a superstructure if no limit is
 ROWS_PER_PIECE = 1 << 25  # joints times distinct rows between two looks at the clock: hundredths of a second
 LEAST_JOINTS, MOST_JOINTS = 64, 4096
 ORDERED_TOGETHER, MERGED_TOGETHER = 1 << 18, 1 << 20  # sets, between two looks at the clock: tenths of a second
+FEW_NODES = 300  # that are got ready whatever the clock says, a tenth of a second
 PHASE = "scores of candidate parents"
 
 
@@ -140,6 +142,8 @@ class Candidates:
     ----------
     score, knowledge, slack
         As for ``candidate_pool``.
+    deadline : Deadline
+        ``Stopped`` is raised then if there are so many nodes that getting ready for all of them takes seconds.
 
     Attributes
     ----------
@@ -147,9 +151,13 @@ class Candidates:
         Sets scored so far.
     """
 
-    def __init__(self, score: Score, knowledge: Knowledge, slack: float = 0.0) -> None:
+    def __init__(self, score: Score, knowledge: Knowledge, slack: float = 0.0, deadline: Deadline = FOREVER) -> None:
         self._score = score
-        self._growths = [NodeGrowth(score, knowledge, node, slack) for node in range(score.n_nodes)]
+        self._growths: list[NodeGrowth] = []
+        for node in range(score.n_nodes):
+            if node >= FEW_NODES:
+                deadline.require_time()
+            self._growths.append(NodeGrowth(score, knowledge, node, slack))
         self._joints = None if score.bulk_joints is None else _Joints(score.bulk_joints)
         self._total = count_sets(knowledge)
         self.n_scored = 0

@@ -19,7 +19,7 @@ import numpy as np
 
 from dagopt.arrays import Bools, Floats, Ints
 from dagopt.bits import words_of_bools
-from dagopt.deadline import Deadline
+from dagopt.deadline import Deadline, Stopped
 from dagopt.errors import InputError
 from dagopt.families.block_search import BlockSearch, useful_block_pairs, useful_block_parents
 from dagopt.families.families import COMPARING, Families
@@ -184,6 +184,8 @@ class Listing:
         matrix = self._form.matrix
         if len(matrix) <= MOST_SWEPT:
             return np.asarray(inverse_of(matrix), dtype=np.float64)
+        if deadline.reason is not None:
+            raise Stopped
         if not deadline.whole.has_time_for(len(matrix) ** 3 / INVERTED_PER_SECOND):
             raise TooMany(0, 0.0)
         return np.ascontiguousarray(np.linalg.inv(matrix))

@@ -160,11 +160,13 @@ class LogDetScore(JointScore):
         n, starts = self.n_nodes, np.arange(self.n_nodes + 1)
         half, volume = 0.5 * float(self._power.max()), float(np.diff(self._power).max(initial=0.0))
         margin = Margin(self._matrix, 2.0 * half)
-        costs, edges = np.tile(self._cost, (n, 1)), np.zeros(n)
-        if volume:
-            grown = 0.5 * (self._power[1:] - self._power[1])  # which multiplies the scale of the node itself
-            costs += np.outer(self._log_scale, grown) - np.diff(self._constant)
-            edges = 0.5 * volume * self._log_scale
+        if not volume:
+            own = NodeLikelihood(self._matrix, starts, half, self._cost, np.zeros(n), 0.0, margin)
+            return BlockLikelihood((own,) * n, self._matrix, starts, self.n_samples)
+        costs = np.tile(self._cost, (n, 1))
+        grown = 0.5 * (self._power[1:] - self._power[1])  # which multiplies the scale of the node itself
+        costs += np.outer(self._log_scale, grown) - np.diff(self._constant)
+        edges = 0.5 * volume * self._log_scale
         nodes = tuple(NodeLikelihood(self._matrix, starts, half, own, edges, volume, margin) for own in costs)
         return BlockLikelihood(nodes, self._matrix, starts, self.n_samples)
 

@@ -98,6 +98,7 @@ NEARLY_SHARE = 0.5  # the listing goes on if it is expected to take at most this
 UNPRICED_SHARE = 0.6  # the share of the time limit for the listing where sets cannot be priced
 LISTING_TIME = 600.0  # seconds; a longer time limit counts as this much for these shares
 LEAST_LISTING = 5.0  # seconds that the listing has in any case
+PAIRS_BEGUN_PER_SECOND = 5e9  # columns of the matrix cubed, before the first round of the bound by pairs
 PAIRS_SHARE = 0.1  # of the time left, for the bound by pairs before a listing goes on beyond its share
 SUFFIX_SHARE = 0.4  # of the time left, for the search from the end of blocks, whose steps take longer
 RULES = Rules(
@@ -374,6 +375,8 @@ class _Run:
     def _list_sets(self, workers: Workers) -> Families:
         score, knowledge = self._problem.score, self._problem.knowledge
         if self._form is not None:
+            if self._begun is None and self._deadline.reason is not None:
+                raise Stopped  # whether there is a listing at all takes a factorisation
             listing = self._begun or Listing(score, knowledge, self.max_sets)
             listing.most_sets = self.max_sets
             try:
@@ -421,7 +424,10 @@ class _Run:
 
     def _pair_bound(self, dag: Dag, workers: Workers) -> PairBound | None:
         """Return the bound by pairs, which is begun if there is none yet; None if the score has none."""
-        if self._pairs is None and self._form is not None and self._form.has_one_matrix and self._form.is_searchable:
+        if self._pairs is not None or self._form is None or not self._form.has_one_matrix:
+            return self._pairs
+        in_time = self._deadline.has_time_for(len(self._form.matrix) ** 3 / PAIRS_BEGUN_PER_SECOND)
+        if in_time and self._form.is_searchable:
             tell = partial(self._tell, self._problem.score.total(dag), n_nodes=0, n_cuts=0, n_left=0)
             self._pairs = PairBound(self._problem.score, dag, workers, tell)
         return self._pairs

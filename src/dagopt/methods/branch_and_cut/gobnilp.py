@@ -120,7 +120,11 @@ def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline,
         _refuse_too_many(problem)
     if options.n_best > 1 and problem.knowledge.limit is None:
         problem = replace(problem, knowledge=listable(problem.knowledge, CLASS_PARENTS))
-    answer = _Rounds(problem, options, deadline, progress).run()
+    try:
+        rounds = _Rounds(problem, options, deadline, progress)
+    except Stopped:
+        return _nothing_scored(problem, options, deadline)
+    answer = rounds.run()
     if options.n_best > 1 and answer.status == "optimal":
         classes, complete = _best_classes(problem, answer.adjacency, options.n_best, deadline, progress, options)
         answer = with_classes(answer, problem, classes, options.n_best)
@@ -128,6 +132,15 @@ def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline,
             assert deadline.reason is not None
             answer = replace(answer, status=deadline.reason)
     return answer
+
+
+def _nothing_scored(problem: Problem, options: GobnilpOptions, deadline: Deadline) -> Answer:
+    """Return the DAG that was given, or that of the required edges, if there was no time to look at parent sets."""
+    assert deadline.reason is not None
+    dag = problem.knowledge.must.astype(np.int8) if options.start is None else start_dag(problem, options.start)
+    notes = ("stopped before parent sets were scored",)
+    figures = Figures(**worth(problem, dag))
+    return Answer("gobnilp", dag, problem.score.total(dag), deadline.reason, notes=notes, figures=figures)
 
 
 def _refuse_too_many(problem: Problem) -> None:
@@ -261,7 +274,7 @@ class _Rounds:
         self._options = options
         self._deadline = deadline
         self._progress = progress
-        self._candidates = Candidates(problem.score, problem.knowledge)
+        self._candidates = Candidates(problem.score, problem.knowledge, deadline=deadline)
         self._bounded = bounds_the_rest(problem.score)  # whether unlisted sets have bounds
         per_set = SECONDS_PER_SET if problem.score.bulk_joints is not None else problem.score.seconds_per_local
         likely = LISTING_SHARE * deadline.remaining() * thread_count(options.n_jobs) / per_set
