@@ -12,6 +12,9 @@ run takes.
 
 With as many columns as rows or more, sets have at most five parents.
 
+With ``--cpu`` limits and lateness are in CPU seconds of the process, which has one core of its own, so that a busy
+machine changes little; wall seconds are shown too.
+
 The whole table takes hours; ``--within SECONDS`` begins no run after that time, in an order drawn from ``--seed`` in
 which kinds and numbers of columns take turns, so that what was run is a fair part of it. A quarter of an hour on two
 quiet cores whose kernels are compiled: ``--file --warm --jobs 2 --limit 1 --limit 5 --within 800``. ``--quick`` takes
@@ -63,10 +66,13 @@ HEAD = ("method", "kind", "columns", "rows", "limit", "seconds", "over by", "on 
 
 CODE = """
 import json, sys, time
+from contextlib import nullcontext
 import numpy as np
 import dagopt
+from benchmarks.jobs import counting
 method, kind, n, rows, limit = *sys.argv[1:3], *map(int, sys.argv[3:5]), float(sys.argv[5])
 warm, file, (simulated, asked) = sys.argv[6] == "warm", sys.argv[7], json.loads(sys.argv[8])
+clock = counting(time.process_time) if sys.argv[9] == "cpu" else nullcontext()
 
 def options(data):
     names, rng, found = list(data.columns), np.random.default_rng(0), dict(asked)
@@ -93,7 +99,8 @@ if file:
     source = file
 begun, worked = time.perf_counter(), time.process_time()
 try:
-    result = dagopt.learn(source, method, time_limit=limit, progress=False, max_parents=most, **given)
+    with clock:
+        result = dagopt.learn(source, method, time_limit=limit, progress=False, max_parents=most, **given)
 except dagopt.InputError as error:
     result, said["why"] = None, str(error)
 seconds, worked = time.perf_counter() - begun, time.process_time() - worked
@@ -119,12 +126,19 @@ class Row:
     compiling: float = 0.0
     gain: float | None = None
     why: str = ""  # it was refused
+    cpu: bool = False  # the limit was in CPU seconds
+
+    @property
+    def over(self) -> float:
+        """The seconds by which it took longer than its limit; negative if it did not."""
+        taken = self.seconds if not self.cpu or self.worked is None else self.worked
+        return taken - self.cell[-1]
 
     @property
     def is_late(self) -> bool:
         """Whether it took more than a second too long, or with many columns a tenth of its limit."""
         limit, columns = self.cell[-1], self.cell[2]
-        return self.seconds > limit + (1.0 if columns <= FEW_COLUMNS else max(1.0, 0.1 * limit))
+        return self.over > (1.0 if columns <= FEW_COLUMNS else max(1.0, 0.1 * limit))
 
     @property
     def is_below(self) -> bool:
@@ -140,7 +154,7 @@ class Row:
         """Return the row of a table in Markdown."""
         marks = " ".join(word for word, holds in (("LATE", self.is_late), ("BELOW", self.is_below)) if holds)
         method, kind, n, rows, limit = self.cell
-        over = f"{self.seconds - limit:+.2f}" if self.seconds > limit else ""
+        over = f"{self.over:+.2f}" if self.over > 0.0 else ""
         cells = (
             method, kind, n, rows, f"{limit:g}", f"{self.seconds:.2f}", over, _number(self.worked, 2),
             f"{self.status}: {self.why[:60]}" if self.why else self.status,
@@ -153,17 +167,18 @@ def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def run(cell: Cell, cores: Sequence[int] = (), cache: str | None = None, file: bool = False) -> Row:
+def run(cell: Cell, cores: Sequence[int] = (), cache: str | None = None, file: bool = False, cpu: bool = False) -> Row:
     """Return how one run went, on some cores; with a cache of kernels of its own, nothing is loaded beforehand."""
     with tempfile.TemporaryDirectory() as folder:
-        return _run(cell, cores, cache, f"{folder}/data.csv" if file else "")
+        return _run(cell, cores, cache, f"{folder}/data.csv" if file else "", cpu)
 
 
-def _run(cell: Cell, cores: Sequence[int], cache: str | None, file: str) -> Row:
+def _run(cell: Cell, cores: Sequence[int], cache: str | None, file: str, cpu: bool) -> Row:
     """Run one cell in a process of its own."""
     limit = cell[-1]
     of_kind = json.dumps(KINDS[cell[1]])
     command = [sys.executable, "-c", CODE, *map(str, cell), "warm" if cache is None else "cold", file, of_kind]
+    command.append("cpu" if cpu else "wall")
     environment = os.environ | ({} if cache is None else {"NUMBA_CACHE_DIR": cache})
     if cores:
         names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -179,15 +194,15 @@ def _run(cell: Cell, cores: Sequence[int], cache: str | None, file: str) -> Row:
     if done.returncode:
         why = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         return Row(cell, time.perf_counter() - begun, why[:60])
-    return Row(cell, **json.loads(done.stdout.splitlines()[-1]))
+    return Row(cell, **json.loads(done.stdout.splitlines()[-1]), cpu=cpu)
 
 
-def print_rows(cells: Sequence[Cell], jobs: int, threads: int, file: bool, until: float) -> list[Row]:
+def print_rows(cells: Sequence[Cell], jobs: int, threads: int, file: bool, until: float, cpu: bool) -> list[Row]:
     """Run the cells, so many at a time, each on cores of its own, and print their rows; begin none after ``until``."""
     usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     free: SimpleQueue[list[int]] = SimpleQueue()
     for k in range(jobs):
-        fits = jobs > 1 and jobs * threads <= len(usable)
+        fits = (jobs > 1 or cpu) and jobs * threads <= len(usable)
         free.put(usable[k * threads : (k + 1) * threads] if fits else [])
 
     def on_free_cores(cell: Cell) -> Row | None:
@@ -195,7 +210,7 @@ def print_rows(cells: Sequence[Cell], jobs: int, threads: int, file: bool, until
             return None
         cores = free.get()
         try:
-            return run(cell, cores, file=file)
+            return run(cell, cores, file=file, cpu=cpu)
         finally:
             free.put(cores)
 
@@ -216,8 +231,8 @@ def by_kind(rows: Sequence[Row]) -> str:
         cells = []
         for n in sizes:
             own = [row for row in rows if row.cell[1:3] == (kind, n)]
-            worst = max(own, key=lambda row: row.seconds - row.cell[-1], default=None)
-            over = None if worst is None else max(worst.seconds - worst.cell[-1], 0.0)
+            worst = max(own, key=lambda row: row.over, default=None)
+            over = None if worst is None else max(worst.over, 0.0)
             cells.append("-" if worst is None else f"{over:.2f} ({worst.cell[0]}; {len(own)} runs)")
         lines.append(f"| {kind} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -252,6 +267,7 @@ def main() -> int:
     parser.add_argument("--size", action="append", type=int, help="only these numbers of columns")
     parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind of data")
     parser.add_argument("--rows", action="append", type=int, help="only these numbers of rows")
+    parser.add_argument("--cpu", action="store_true", help="limits in CPU seconds, each run on cores of its own")
     parser.add_argument("--file", action="store_true", help="read the data from a CSV file within the limit")
     parser.add_argument("--within", type=float, help="seconds after which no other run begins; runs in random order")
     parser.add_argument("--seed", type=int, default=0, help="of that order")
@@ -274,9 +290,9 @@ def main() -> int:
     if asked.within is not None:
         cells = in_turns(cells, asked.seed)
         until = time.monotonic() + asked.within
-    rows = print_rows(cells, asked.jobs, asked.threads, asked.file, until)
+    rows = print_rows(cells, asked.jobs, asked.threads, asked.file, until, asked.cpu)
     bad = [row for row in rows if row.is_bad]
-    over = max((row.seconds - row.cell[-1] for row in rows), default=0.0)
+    over = max((row.over for row in rows), default=0.0)
     seconds = time.perf_counter() - begun
     print("\n" + by_kind(rows))
     print(f"\n{len(rows)} of {len(cells)} runs in {seconds:.0f} s, at most {over:.2f} s over the limit; {len(bad)} "

@@ -202,6 +202,6 @@ def test_columns_that_rows_set_are_measured_while_there_is_time(rows, monkeypatc
 def test_pairs_that_do_not_fit_are_refused_before_they_are_measured(rows, monkeypatch):
     """The pairs of columns are kept once for every column that some rows set."""
     monkeypatch.setattr(memory, "available_bytes", lambda: 10**9)
-    wide = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3000)))
+    wide = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3000))).add_prefix("X")
     with pytest.raises(InputError, match=r"the pairs of 3,000 columns, measured once for each of 50 .* 3.7 GB"):
         dagopt.learn(wide, "hc", interventions=[*range(1, 51), *[0] * 10], max_parents=3, progress=False)
