@@ -21,6 +21,7 @@ from dagopt.families.undominated import Listing
 from dagopt.networks.rows import matched
 from dagopt.progress import NoProgress
 from dagopt.scores import interventions
+from dagopt.scores.gaussian import GaussianScore
 from dagopt.scores.interventions import interventional_score
 from dagopt.scores.score_options import ScoreOptions
 from dagopt.workers import Workers
@@ -205,3 +206,14 @@ def test_pairs_that_do_not_fit_are_refused_before_they_are_measured(rows, monkey
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3000))).add_prefix("X")
     with pytest.raises(InputError, match=r"the pairs of 3,000 columns, measured once for each of 50 .* 3.7 GB"):
         dagopt.learn(wide, "hc", interventions=[*range(1, 51), *[0] * 10], max_parents=3, progress=False)
+
+
+def test_local_scores_ask_for_no_bounds(rows, monkeypatch):
+    """A bound factorises all columns, once for every node: of 1,000 columns, minutes that a climb did not need."""
+    data, targets = rows.drop(columns="target"), rows["target"]
+    _, score = interventional_score(data, targets, ScoreOptions(score="bic"), DataOptions())
+    sets = [(), (0,), (0, 1), (1, 2), (2,), ()]
+    nodes = np.array([0, 1, 2, 0, 1, 2])
+    one_by_one = [score.local(node, own) for node, own in zip(nodes.tolist(), sets, strict=True)]
+    monkeypatch.setattr(GaussianScore, "local_and_bounds", None)
+    np.testing.assert_allclose(score.local_many(nodes, sets), one_by_one, rtol=1e-12)

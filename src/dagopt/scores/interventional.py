@@ -13,7 +13,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -115,24 +115,36 @@ class InterventionalScore(Score):
 
     def local_packed(self, nodes: Ints, flat: Ints, offsets: Ints) -> Floats:
         """Return the local scores of many nodes with packed parent sets."""
-        return self._by_node(nodes, flat, offsets)[0]
+        scores = np.empty(len(nodes))
+        for part, chosen, own in self._by_part(nodes, flat, offsets):
+            scores[chosen] = part.local_packed(*own)
+        return scores
 
     def local_and_bounds(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
         """Return local scores of packed sets, and bounds on the scores of all their supersets."""
-        return self._by_node(nodes, flat, offsets)
-
-    def _by_node(self, nodes: Ints, flat: Ints, offsets: Ints) -> tuple[Floats, Floats]:
-        """Score the sets of each node with that node's part."""
         scores, bounds = np.empty(len(nodes)), np.empty(len(nodes))
-        for node in np.unique(nodes):
-            chosen = np.flatnonzero(nodes == node)
-            sizes = (offsets[1:] - offsets[:-1])[chosen]
-            ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-            own = [flat[offsets[k] : offsets[k + 1]] for k in chosen]
-            joined = np.concatenate(own).astype(np.int64) if own else flat[:0]
-            found = self.parts[int(node)].local_and_bounds(nodes[chosen], joined, ends)
-            scores[chosen], bounds[chosen] = found
+        for part, chosen, own in self._by_part(nodes, flat, offsets):
+            scores[chosen], bounds[chosen] = part.local_and_bounds(*own)
         return scores, bounds
+
+    def _by_part(self, nodes: Ints, flat: Ints, offsets: Ints) -> Iterator[tuple[Score, Ints, tuple[Ints, Ints, Ints]]]:
+        """Yield each part with the places of its sets and these sets, packed; columns that no row sets share one."""
+        sizes = np.diff(offsets)
+        for part, own in self._nodes_of_parts:
+            chosen = np.flatnonzero(own[nodes])
+            if len(chosen):
+                joined = flat[np.repeat(own[nodes], sizes)]
+                ends = np.concatenate([[0], np.cumsum(sizes[chosen])]).astype(np.int64)
+                yield part, chosen, (nodes[chosen], joined, ends)
+
+    @cached_property
+    def _nodes_of_parts(self) -> list[tuple[Score, Bools]]:
+        """Each different part, and which nodes it scores."""
+        found: dict[int, tuple[Score, Bools]] = {}
+        for node, part in enumerate(self.parts):
+            _, own = found.setdefault(id(part), (part, np.zeros(len(self.parts), dtype=np.bool_)))
+            own[node] = True
+        return list(found.values())
 
 
 def target_masks(interventions: Iterable[object], names: Sequence[str], n_rows: int) -> Bools:
