@@ -272,6 +272,9 @@ def main() -> int:
     parser.add_argument("--within", type=float, help="seconds after which no other run begins; runs in random order")
     parser.add_argument("--seed", type=int, default=0, help="of that order")
     parser.add_argument("--limit", action="append", type=float, help="only these limits, in seconds")
+    parser.add_argument(
+        "--cells", type=float, default=MOST_CELLS, help="leave out larger tables, which take minutes to make"
+    )
     parser.add_argument("--warm", action="store_true", help="kernels are compiled: leave out the runs before the table")
     asked = parser.parse_args()
     methods, kinds = asked.method or list(METHODS), asked.kind or list(KINDS)
@@ -285,7 +288,7 @@ def main() -> int:
     print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|", flush=True)
     begun = time.perf_counter()
     n_rows = asked.rows or (QUICK_ROWS if asked.quick else ROWS)
-    cells = [cell for cell in product(methods, kinds, sizes, n_rows, limits) if cell[2] * cell[3] <= MOST_CELLS]
+    cells = [cell for cell in product(methods, kinds, sizes, n_rows, limits) if cell[2] * cell[3] <= asked.cells]
     until = float("inf")
     if asked.within is not None:
         cells = in_turns(cells, asked.seed)
