@@ -18,7 +18,7 @@ from dagopt.data.column_checks import column_findings
 from dagopt.data.doctor import examine_table
 from dagopt.data.reading import read_columns
 from dagopt.data.table import ContinuousTable
-from dagopt.deadline import Deadline, Uncounted
+from dagopt.deadline import Deadline, Stopped, Uncounted
 from dagopt.learning import learning
 
 
@@ -215,6 +215,21 @@ def test_what_must_be_done_first_may_be_half_a_second_late():
         deadline.check("the data were read", 0.5)
     with pytest.raises(dagopt.InputError, match="above 7,"):  # 4.6 s, and twice 1.2
         deadline.check("correlations were computed", 0.5, begun=4.6)
+
+
+def test_work_that_does_not_fit_is_not_begun(monkeypatch):
+    """By the seconds it takes at the usual pace, and how many times as long this machine takes."""
+    clock = Clock()
+    deadline = Deadline(10, clock)
+    monkeypatch.setattr("dagopt.deadline.machine_pace", lambda: 2.0)
+    assert deadline.has_time_for(4.9)
+    assert not deadline.has_time_for(5.1)
+    clock.now += 10
+    assert deadline.has_time_for(0.1)  # a moment
+    assert not deadline.has_time_for(0.3)
+    with pytest.raises(Stopped):
+        deadline.require_time()
+    assert Deadline().has_time_for(1e9)
 
 
 def test_rows_and_shapes_are_not_checked_late():
