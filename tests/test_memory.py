@@ -12,6 +12,7 @@ import pytest
 import dagopt
 from dagopt import memory
 from dagopt.deadline import Deadline
+from dagopt.errors import OutOfMemory
 from dagopt.memory import available_bytes, parse_bytes, readable
 from dagopt.methods.memory_needed import announce_memory, memory_needed
 
@@ -129,7 +130,9 @@ method, kind, n, rows, spare = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
 few = dagopt.simulate(n_nodes=6, n_samples=100, random_state=1, kind=kind).data
 dagopt.learn(few, method, progress=False)
 rng = np.random.default_rng(0)
-if kind == "gaussian":
+if kind == "mixed":
+    data = {f"X{j}": rng.normal(size=rows) if j % 2 else rng.choice(["a", "b", "c"], rows) for j in range(n)}
+elif kind == "gaussian":
     data = {f"X{j}": rng.normal(size=rows) for j in range(n)}
 else:
     data = {f"X{j}": [f"L{code}" for code in rng.integers(0, 3, rows)] for j in range(n)}
@@ -153,6 +156,11 @@ except dagopt.DagoptError as error:
         ("branch-and-cut", "gaussian", 30, 1000, 60),
         pytest.param("cg-dca", "gaussian", 60, 500, 60, marks=pytest.mark.slow),
         pytest.param("tabu", "discrete", 400, 1000, 40, marks=pytest.mark.slow),
+        ("cg-dca", "gaussian", 90, 2000, 30),  # no room for SCIP, which is loaded late
+        pytest.param("cg-dca-paper", "discrete", 300, 2000, 30, marks=pytest.mark.slow),
+        pytest.param("cg-dca-paper", "gaussian", 600, 300, 40, marks=pytest.mark.slow),
+        pytest.param("branch-and-cut", "mixed", 100, 500, 40, marks=pytest.mark.slow),
+        pytest.param("pc", "discrete", 1000, 2000, 40, marks=pytest.mark.slow),
     ],
 )
 def test_a_hard_limit_ends_in_an_answer_or_a_sentence(method, kind, n, rows, spare):
@@ -207,4 +215,30 @@ def test_memory_that_runs_out_is_a_sentence(monkeypatch):
 
     monkeypatch.setattr("dagopt.learning.learning.read_posed", fails)
     with pytest.raises(dagopt.DagoptError, match=r"does not suffice: Unable to allocate 7.45 GiB, with .* free; give"):
+        dagopt.learn(np.zeros((5, 3)), progress=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "is_memory"),
+    [
+        (RuntimeError, "can't start new thread", True),
+        (ImportError, "libscip.so.10.0: failed to map segment from shared object", True),
+        (OSError, "[Errno 12] Cannot allocate memory", True),
+        (RuntimeError, "another reason", False),
+        (ImportError, "No module named 'pyscipopt'", False),
+        (OSError, "[Errno 28] No space left on device", False),
+    ],
+)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_threads_and_libraries_without_memory_are_sentences(kind, said, is_memory, wrapped, monkeypatch):
+    """A solver is loaded when it is first used, perhaps where no memory is left; other errors stay what they are."""
+
+    def fails(*arguments, **options):
+        if wrapped:
+            raise OSError("could not load a library") from kind(said)
+        raise kind(said)
+
+    monkeypatch.setattr("dagopt.learning.learning.read_posed", fails)
+    expected = OutOfMemory if is_memory else (OSError if wrapped else kind)
+    with pytest.raises(expected, match="does not suffice" if is_memory else "could not load" if wrapped else None):
         dagopt.learn(np.zeros((5, 3)), progress=False)

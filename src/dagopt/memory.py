@@ -18,7 +18,8 @@ __all__ = ["available_bytes", "parse_bytes", "readable", "require_memory", "with
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
-NO_THREAD = "can't start new thread"  # what Python says if there is no memory for the stack of a thread
+# What Python and the system say if there is no memory for the stack of a thread, or for a library that is loaded late.
+OUT_OF_ROOM = ("can't start new thread", "failed to map segment from shared object", "Cannot allocate memory")
 MATTERS = 10**8  # bytes: the free memory is not looked up for less
 
 CGROUP = Path("/sys/fs/cgroup")
@@ -63,8 +64,8 @@ def with_memory_in_words(function: Callable[Arguments, Answer]) -> Callable[Argu
             return function(*args, **kwargs)
         except OutOfMemory:
             raise
-        except (MemoryError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and NO_THREAD not in str(error):
+        except (MemoryError, RuntimeError, ImportError, OSError) as error:
+            if not _is_want_of_memory(error):
                 raise
             asked = str(error).partition(" for an array")[0] or "an allocation failed"
             raise OutOfMemory(
@@ -74,6 +75,15 @@ def with_memory_in_words(function: Callable[Arguments, Answer]) -> Callable[Argu
             ) from error
 
     return called
+
+
+def _is_want_of_memory(error: BaseException | None) -> bool:
+    """Say whether an error, or one that it comes from, says that memory ran out."""
+    while error is not None:
+        if isinstance(error, MemoryError) or any(said in str(error) for said in OUT_OF_ROOM):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def parse_bytes(size: int | float | str) -> int:

@@ -22,7 +22,7 @@ from dagopt.data.lags import Lags
 from dagopt.data.reading import read_again
 from dagopt.data.table import DiscreteTable, Table
 from dagopt.data.transforms import transforms_in_words
-from dagopt.deadline import Deadline
+from dagopt.deadline import FOREVER, Deadline
 from dagopt.errors import InputError, quoted
 from dagopt.graph.constraints import Constraints
 from dagopt.graph.dag import as_graph, require_dag
@@ -355,7 +355,7 @@ def solve(
             answer = in_other_units(answer, -power)
             if answer.figures.edge_gain is not None:
                 answer = answer.with_figures(**worth(problem, answer.adjacency))
-        answer = without_past(certified(answer, problem, None if begin is None else begin.dag), problem)
+        answer = without_past(certified(answer, problem, None if begin is None else begin.dag, deadline), problem)
         return result_of(
             answer,
             problem.names,
@@ -433,7 +433,9 @@ def lags_of(problem: Problem) -> Lags | None:
     return lags if lags is not None and lags.count else None
 
 
-def certified(answer: Answer, problem: Problem, start: NDArray[np.int8] | None = None) -> Answer:
+def certified(
+    answer: Answer, problem: Problem, start: NDArray[np.int8] | None = None, deadline: Deadline = FOREVER
+) -> Answer:
     """Return the answer with what may be claimed about it, and with the figures of the table and of the start."""
     refuse_infinite(answer)
     refuse_unbounded(answer, problem)
@@ -445,7 +447,7 @@ def certified(answer: Answer, problem: Problem, start: NDArray[np.int8] | None =
     answer = replace(answer, notes=(*_table_notes(problem.table), *told, *answer.notes, *chosen))
     empty = np.zeros_like(answer.adjacency)
     answer = answer.with_figures(empty_score=problem.score.total(empty), **_chance(problem))
-    return with_rounding(with_likelihood_bound(answer, problem), problem)
+    return with_rounding(with_likelihood_bound(answer, problem, deadline), problem)
 
 
 def _table_notes(table: Table) -> list[str]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dagopt.data.continuous import CovarianceTable
 from dagopt.data.table import ContinuousTable, DiscreteTable, MixedTable
+from dagopt.deadline import FOREVER, Deadline, Stopped
 from dagopt.problem import Problem
 from dagopt.results.answer import Answer
 from dagopt.results.certificate import Certificate, Source, scope_of, tightest
@@ -35,19 +36,29 @@ BY_SETS: Source = "bounds of parent sets"
 GAUSSIAN = ("gaussian", "gaussian of standardised columns")
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # of one step of a factorisation, with a margin
 MOST_COLUMNS = 1000  # beyond this it would take longer than a short run
+FACTORISED_PER_SECOND = 2e9  # columns cubed, to see whether rounding is small enough
+MOMENT = 0.5  # seconds that the bound may take after the deadline
+OUT_OF_TIME = "no bound: the time was over; set a longer time_limit="
 MOST_ROUNDING = 1e-6  # of a logarithm: if columns are so nearly dependent that it is larger, there is no bound
 
 
-def with_likelihood_bound(answer: Answer, problem: Problem) -> Answer:
-    """Return the answer with the bound of the likelihood, if it has none or a weaker one, or with why there is none."""
+def with_likelihood_bound(answer: Answer, problem: Problem, deadline: Deadline = FOREVER) -> Answer:
+    """Return the answer with the bound of the likelihood, if it has none or a weaker one, or with why there is none.
+
+    It comes after the method, perhaps after the deadline, and takes a moment more at most.
+    """
     if answer.score is None or answer.status == "optimal":
         return answer
     bound: float | None = None
     source = SATURATED
     if problem.n_nodes <= MOST_COLUMNS:
-        bound = likelihood_bound(problem)
-        if bound is None and problem.score.joints is None:
-            bound, source = bound_of_sets(problem), BY_SETS
+        clock = Deadline(max(deadline.remaining(), MOMENT))
+        try:
+            bound = likelihood_bound(problem, clock)
+            if bound is None and problem.score.joints is None:
+                bound, source = bound_of_sets(problem, clock), BY_SETS
+        except Stopped:
+            return answer if answer.certificate is not None else answer.noted(OUT_OF_TIME)
     if bound is None:
         return answer if answer.certificate is not None else answer.noted(f"no bound: {_why_none(problem)}")
     limits = np.full(problem.n_nodes, problem.n_nodes - 1)
@@ -75,16 +86,22 @@ def _why_none(problem: Problem) -> str:
     )
 
 
-def bound_of_sets(problem: Problem) -> float | None:
+def bound_of_sets(problem: Problem, deadline: Deadline = FOREVER) -> float | None:
     """Return the sum over the nodes of a bound on all allowed parent sets; None if the score gives none.
 
-    It is what rows with interventions and scores with a ``bound`` of their own have.
+    It is what rows with interventions and scores with a ``bound`` of their own have. ``Stopped`` is raised at the
+    deadline.
     """
     form = problem.score.block_likelihood
+    if form is not None:
+        matrices = {id(node.rounding): len(node.matrix) for node in form.nodes}
+        if not deadline.has_time_for(sum(size**3 for size in matrices.values()) / FACTORISED_PER_SECOND):
+            raise Stopped
     if form is not None and not form.is_searchable:  # rounding is too large for likelihoods with all parents
         return None
     total, size = 0.0, 0.0
     for node in range(problem.n_nodes):
+        deadline.require_time()
         must, free = np.flatnonzero(problem.knowledge.must[:, node]), problem.knowledge.free(node)
         most = problem.score.bound(node, must.astype(np.int64), free.astype(np.int64))
         if not np.isfinite(most):
@@ -94,7 +111,7 @@ def bound_of_sets(problem: Problem) -> float | None:
     return float(total + ROUNDING * problem.n_nodes * size + margin)
 
 
-def likelihood_bound(problem: Problem) -> float | None:
+def likelihood_bound(problem: Problem, deadline: Deadline = FOREVER) -> float | None:
     """Return a score that no allowed DAG exceeds; None if the score has no likelihood or the columns are dependent.
 
     Parameters
@@ -102,6 +119,8 @@ def likelihood_bound(problem: Problem) -> float | None:
     problem : Problem
         Required and forbidden edges are used: with few allowed parents, the sum over the nodes of the likelihood with
         all allowed parents is smaller than L(V).
+    deadline : Deadline
+        When that sum is given up; L(V) remains.
     """
     found = _likelihood(problem)
     penalised = problem.score.joints
@@ -114,11 +133,21 @@ def likelihood_bound(problem: Problem) -> float | None:
     saturated = float(joints[-1] - joints[0])
     may = [np.flatnonzero(problem.knowledge.may[:, i]) for i in range(n)]
     free = sum(map(len, may)) == n * (n - 1)  # then each node's likelihood is at least its part of L(V)
-    apart = saturated if free else float(likelihood.local_many(order, may).sum())
+    apart = saturated if free else _apart(likelihood, may, deadline)
     least = sum(penalised.penalty(i, np.flatnonzero(problem.knowledge.must[:, i])) for i in range(n))
     bound = min(saturated, apart) - least
     slack = rounding + ROUNDING * n * (abs(saturated) + abs(least))
     return float(bound + slack) if np.isfinite(bound) else None
+
+
+def _apart(likelihood: JointScore, may: list[NDArray[np.int64]], deadline: Deadline) -> float:
+    """Return the sum of the likelihoods of the nodes with all allowed parents; infinity if there is no time for it."""
+    total = 0.0
+    for node, parents in enumerate(may):
+        if deadline.reason is not None:
+            return np.inf
+        total += float(likelihood.local_many(np.array([node]), [parents])[0])
+    return total
 
 
 def _likelihood(problem: Problem) -> tuple[JointScore, float] | None:
