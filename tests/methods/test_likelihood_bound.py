@@ -8,8 +8,16 @@ from hypothesis import given, settings
 
 import dagopt
 from dagopt.data.table import ContinuousTable
+from dagopt.deadline import Deadline, Stopped
 from dagopt.graph.constraints import Constraints
-from dagopt.methods.likelihood_bound import _error_of_logs, bound_of_sets, likelihood_bound
+from dagopt.methods import likelihood_bound as likelihood_bounds
+from dagopt.methods.likelihood_bound import (
+    _error_of_logs,
+    bound_of_sets,
+    likelihood_bound,
+    with_likelihood_bound,
+)
+from dagopt.results.answer import Answer
 from every_dag import make_problem, problems, totals
 from made_problems import gaussian_table, problem_of
 
@@ -153,3 +161,46 @@ def test_without_a_bound_a_note_says_why_and_what_to_do(reason, monkeypatch):
     (note,) = [note for note in result.notes if note.startswith("no bound: ")]
     assert reason in note
     assert any(way in note for way in ("give", "use", "leave"))
+
+
+class LooksLeft(Deadline):
+    """A deadline that comes after so many looks at it."""
+
+    def __init__(self, looks):
+        super().__init__()
+        self.left = looks
+
+    @property
+    def reason(self):
+        """Count."""
+        self.left -= 1
+        return "time_limit" if self.left < 0 else None
+
+
+@pytest.mark.parametrize("looks", [0, 2, 4, 100])
+def test_a_bound_that_is_cut_short_still_holds(looks):
+    """With forbidden edges each node is bounded by its own parents; out of time, L(V) is left, which is larger."""
+    table = gaussian_table(4, 5)
+    problem = problem_of(table, Constraints(forbidden=[("V0", "V1"), ("V3", "V2")]))
+    best = totals(problem.score, problem.knowledge).max()
+    found, whole = likelihood_bound(problem, LooksLeft(looks)), likelihood_bound(problem)
+    assert best <= whole <= found
+    if looks > 5:
+        assert found == whole
+
+
+def test_no_bound_of_sets_is_made_after_its_moment(monkeypatch):
+    """After the deadline the bounds of nodes are given up; the answer says so."""
+    rng = np.random.default_rng(0)
+    data = dagopt.simulate(5, 200, 1.0, random_state=0).data
+    targets = rng.choice([None, "X0", "X1,X2"], 200).tolist()
+    found = dagopt.learn(data, "hc", interventions=targets, progress=False)
+    asked, bound = [], type(found.problem.score).bound
+    monkeypatch.setattr(type(found.problem.score), "bound", lambda *own: asked.append(1) or bound(*own))
+    with pytest.raises(Stopped):
+        bound_of_sets(found.problem, LooksLeft(3))
+    assert len(asked) == 3
+    answer = Answer("hc", found.adjacency, found.score, "time_limit")
+    monkeypatch.setattr(likelihood_bounds, "Deadline", lambda seconds: LooksLeft(1))
+    late = with_likelihood_bound(answer, found.problem, Deadline())
+    assert (late.certificate, late.notes) == (None, (likelihood_bounds.OUT_OF_TIME,))
