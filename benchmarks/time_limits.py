@@ -92,7 +92,12 @@ except dagopt.InputError:
     pass
 most = 5 if n >= rows else None
 said = {"loading": time.perf_counter() - begun, "status": "refused"}
-data = dagopt.simulate(n_nodes=n, n_samples=rows, degree=2, random_state=0, kind=simulated).data
+for degree in (2, 1, 0.5):  # of 10,000 discrete columns some would have too many parents
+    try:
+        data = dagopt.simulate(n_nodes=n, n_samples=rows, degree=degree, random_state=0, kind=simulated).data
+        break
+    except dagopt.InputError:
+        continue
 source, given = data, options(data)
 if file:
     data.to_csv(file, index=False)

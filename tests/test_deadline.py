@@ -299,3 +299,16 @@ def test_the_doctor_leaves_out_what_takes_longer_than_is_left(monkeypatch):
     monkeypatch.setattr(continuous_checks, "FACTOR_SPEED", 10.0)
     assert [one.code for one in examine_table(table, 3, deadline=deadline).findings] == ["unchecked"]
     assert [one.code for one in examine_table(table, 3).findings] == ["dependent"]
+
+
+def test_products_of_views_look_at_the_clock_between_columns(monkeypatch):
+    """20,000 lagged columns of few rows are one piece of rows: the clock is looked at within it."""
+    values = np.lib.stride_tricks.sliding_window_view(np.random.default_rng(0).normal(size=400), 90)
+    monkeypatch.setattr(gram, "WIDE", 7)
+    monkeypatch.setattr(gram, "PIECE", 32 * 90 * len(values))
+    looks, clock = [], Clock()
+    deadline = Deadline(5, clock)
+    monkeypatch.setattr(deadline, "check", lambda doing, share, begun: looks.append(share))
+    gram.correlations_in_pieces(values, deadline)
+    assert len(looks) > 4 + 90 // 32
+    assert looks[-1] == 1.0

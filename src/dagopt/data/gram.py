@@ -152,20 +152,21 @@ def correlations_in_pieces(values: Floats, deadline: Deadline = FOREVER) -> tupl
     """
     rows, begun = len(values), deadline.elapsed()
 
-    def added(of: Callable[[Floats], Floats], first: int, last: int) -> Floats:
+    def check(share: float) -> None:
+        deadline.check("correlations were computed", share, begun)
+
+    def added(of: Callable[[Floats, tuple[float, float]], Floats], first: int, last: int) -> Floats:
         if last - first <= ROWS_OF_A_PIECE:
-            deadline.check("correlations were computed", first / rows, begun)
-            return of(values[first:last])
+            check(first / rows)
+            return of(values[first:last], (first / rows, last / rows))
         middle = first + (last - first) // 2
         return added(of, first, middle) + added(of, middle, last)
 
-    one = added(column_sums, 0, rows) / rows
-    two = added(lambda piece: column_sums(piece - one), 0, rows) / rows
-    scale = np.sqrt(added(lambda piece: column_sums((piece - one - two) ** 2), 0, rows) / rows)
+    one = added(lambda piece, _: column_sums(piece), 0, rows) / rows
+    two = added(lambda piece, _: column_sums(piece - one), 0, rows) / rows
+    scale = np.sqrt(added(lambda piece, _: column_sums((piece - one - two) ** 2), 0, rows) / rows)
     length = np.where(scale > 0, scale, 1.0)
-    matrix = (
-        added(lambda piece: _products((piece - one - two) / length, lambda share: None, (0.0, 1.0)), 0, rows) / rows
-    )
+    matrix = added(lambda piece, share: _products((piece - one - two) / length, check, share), 0, rows) / rows
     np.fill_diagonal(matrix, 1.0)
     return matrix, scale
 
