@@ -12,6 +12,9 @@ run takes.
 
 With as many columns as rows or more, sets have at most five parents.
 
+Making a table takes longer than most runs. With ``--together`` all methods run on a table that is made once, each in a
+copy of the process.
+
 With ``--cpu`` limits and lateness are in CPU seconds of the process, which has one core of its own, so that a busy
 machine changes little; wall seconds are shown too.
 
@@ -65,12 +68,12 @@ HEAD = ("method", "kind", "columns", "rows", "limit", "seconds", "over by", "on 
         "score - empty", "loading", "")  # fmt: skip
 
 CODE = """
-import json, sys, time
+import json, os, sys, time
 from contextlib import nullcontext
 import numpy as np
 import dagopt
 from benchmarks.jobs import counting
-method, kind, n, rows, limit = *sys.argv[1:3], *map(int, sys.argv[3:5]), float(sys.argv[5])
+methods, kind, n, rows, limit = sys.argv[1].split("+"), sys.argv[2], *map(int, sys.argv[3:5]), float(sys.argv[5])
 warm, file, (simulated, asked) = sys.argv[6] == "warm", sys.argv[7], json.loads(sys.argv[8])
 clock = counting(time.process_time) if sys.argv[9] == "cpu" else nullcontext()
 
@@ -85,13 +88,13 @@ def options(data):
 
 begun = time.perf_counter()
 few = dagopt.simulate(n_nodes=8, n_samples=200, degree=2, random_state=1, kind=simulated).data
-try:
-    if warm:
+for method in methods if warm else ():
+    try:
         dagopt.learn(few, method, time_limit=2, progress=False, **options(few))
-except dagopt.InputError:
-    pass
+    except dagopt.InputError:
+        pass
 most = 5 if n >= rows else None
-said = {"loading": time.perf_counter() - begun, "status": "refused"}
+loading = time.perf_counter() - begun
 for degree in (2, 1, 0.5):  # of 10,000 discrete columns some would have too many parents
     try:
         data = dagopt.simulate(n_nodes=n, n_samples=rows, degree=degree, random_state=0, kind=simulated).data
@@ -102,21 +105,35 @@ source, given = data, options(data)
 if file:
     data.to_csv(file, index=False)
     source = file
-begun, worked = time.perf_counter(), time.process_time()
-try:
-    with clock:
-        result = dagopt.learn(source, method, time_limit=limit, progress=False, max_parents=most, **given)
-except dagopt.InputError as error:
-    result, said["why"] = None, str(error)
-seconds, worked = time.perf_counter() - begun, time.process_time() - worked
-if result is not None:
-    said |= {"status": result.status, "compiling": result.provenance.compile_seconds}
-    empty = result.figures.empty_score
-    said["gain"] = None if result.score is None or empty is None else result.score - empty
-print(json.dumps({"seconds": seconds - said.get("compiling", 0.0), "worked": worked, **said}))
+
+def one(method):
+    said = {"loading": loading, "status": "refused"}
+    begun, worked = time.perf_counter(), time.process_time()
+    try:
+        with clock:
+            result = dagopt.learn(source, method, time_limit=limit, progress=False, max_parents=most, **given)
+    except dagopt.InputError as error:
+        result, said["why"] = None, str(error)
+    seconds, worked = time.perf_counter() - begun, time.process_time() - worked
+    if result is not None:
+        said |= {"status": result.status, "compiling": result.provenance.compile_seconds}
+        empty = result.figures.empty_score
+        said["gain"] = None if result.score is None or empty is None else result.score - empty
+    print(json.dumps({"seconds": seconds - said.get("compiling", 0.0), "worked": worked, **said}), flush=True)
+
+if len(methods) == 1:
+    one(methods[0])
+else:
+    for method in methods:
+        begun, child = time.perf_counter(), os.fork()
+        if child == 0:
+            one(method)
+            os._exit(0)
+        if code := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+            print(json.dumps({"seconds": time.perf_counter() - begun, "status": f"exit code {code}"}), flush=True)
 """
 
-Cell = tuple[str, str, int, int, float]  # method, kind, columns, rows, limit
+Cell = tuple[str, str, int, int, float]  # method, or several joined by +, kind, columns, rows, limit
 
 
 @dataclass(frozen=True)
@@ -172,15 +189,17 @@ def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def run(cell: Cell, cores: Sequence[int] = (), cache: str | None = None, file: bool = False, cpu: bool = False) -> Row:
-    """Return how one run went, on some cores; with a cache of kernels of its own, nothing is loaded beforehand."""
+def run(
+    cell: Cell, cores: Sequence[int] = (), cache: str | None = None, file: bool = False, cpu: bool = False
+) -> list[Row]:
+    """Return how runs went, on some cores; with a cache of kernels of its own, nothing is loaded beforehand."""
     with tempfile.TemporaryDirectory() as folder:
         return _run(cell, cores, cache, f"{folder}/data.csv" if file else "", cpu)
 
 
-def _run(cell: Cell, cores: Sequence[int], cache: str | None, file: str, cpu: bool) -> Row:
-    """Run one cell in a process of its own."""
-    limit = cell[-1]
+def _run(cell: Cell, cores: Sequence[int], cache: str | None, file: str, cpu: bool) -> list[Row]:
+    """Run the methods of one cell, each in a process of its own."""
+    limit, methods = cell[-1], cell[0].split("+")
     of_kind = json.dumps(KINDS[cell[1]])
     command = [sys.executable, "-c", CODE, *map(str, cell), "warm" if cache is None else "cold", file, of_kind]
     command.append("cpu" if cpu else "wall")
@@ -192,14 +211,20 @@ def _run(cell: Cell, cores: Sequence[int], cache: str | None, file: str, cpu: bo
     begun = time.perf_counter()
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=10 * limit + 300, env=environment, preexec_fn=own
+            command,
+            capture_output=True,
+            text=True,
+            timeout=(10 * limit + 30) * len(methods) + 300,
+            env=environment,
+            preexec_fn=own,
         )
     except subprocess.TimeoutExpired:
-        return Row(cell, time.perf_counter() - begun, "killed")
+        return [Row(cell, time.perf_counter() - begun, "killed")]
     if done.returncode:
         why = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        return Row(cell, time.perf_counter() - begun, why[:60])
-    return Row(cell, **json.loads(done.stdout.splitlines()[-1]), cpu=cpu)
+        return [Row(cell, time.perf_counter() - begun, why[:60])]
+    said = [json.loads(line) for line in done.stdout.splitlines()[-len(methods) :]]
+    return [Row((method, *cell[1:]), **one, cpu=cpu) for method, one in zip(methods, said, strict=True)]
 
 
 def print_rows(cells: Sequence[Cell], jobs: int, threads: int, file: bool, until: float, cpu: bool) -> list[Row]:
@@ -210,9 +235,9 @@ def print_rows(cells: Sequence[Cell], jobs: int, threads: int, file: bool, until
         fits = (jobs > 1 or cpu) and jobs * threads <= len(usable)
         free.put(usable[k * threads : (k + 1) * threads] if fits else [])
 
-    def on_free_cores(cell: Cell) -> Row | None:
+    def on_free_cores(cell: Cell) -> list[Row]:
         if time.monotonic() > until:
-            return None
+            return []
         cores = free.get()
         try:
             return run(cell, cores, file=file, cpu=cpu)
@@ -221,9 +246,9 @@ def print_rows(cells: Sequence[Cell], jobs: int, threads: int, file: bool, until
 
     rows = []
     with ThreadPoolExecutor(jobs) as pool:
-        for row in pool.map(on_free_cores, cells):
-            if row is not None:
-                rows.append(row)
+        for found in pool.map(on_free_cores, cells):
+            rows += found
+            for row in found:
                 print(row.line(), flush=True)
     return rows
 
@@ -273,6 +298,7 @@ def main() -> int:
     parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind of data")
     parser.add_argument("--rows", action="append", type=int, help="only these numbers of rows")
     parser.add_argument("--cpu", action="store_true", help="limits in CPU seconds, each run on cores of its own")
+    parser.add_argument("--together", action="store_true", help="all methods of a table one after the other")
     parser.add_argument("--file", action="store_true", help="read the data from a CSV file within the limit")
     parser.add_argument("--within", type=float, help="seconds after which no other run begins; runs in random order")
     parser.add_argument("--seed", type=int, default=0, help="of that order")
@@ -287,13 +313,14 @@ def main() -> int:
     limits = asked.limit or (QUICK_LIMITS if asked.quick else LIMITS)
     if not asked.warm:
         with tempfile.TemporaryDirectory() as cache:
-            cold = run(COLD, cache=cache)
+            cold = run(COLD, cache=cache)[0]
         print(f"cold: {cold.cell}: {cold.seconds:.2f} s and {cold.compiling:.1f} s of compiling, {cold.status}")
         print(f"compiled in {compile_all(methods, kinds, asked.jobs):.0f} s\n")
     print("| " + " | ".join(HEAD) + " |\n" + "|---" * len(HEAD) + "|", flush=True)
     begun = time.perf_counter()
     n_rows = asked.rows or (QUICK_ROWS if asked.quick else ROWS)
-    cells = [cell for cell in product(methods, kinds, sizes, n_rows, limits) if cell[2] * cell[3] <= asked.cells]
+    ways = ["+".join(methods)] if asked.together else methods
+    cells = [cell for cell in product(ways, kinds, sizes, n_rows, limits) if cell[2] * cell[3] <= asked.cells]
     until = float("inf")
     if asked.within is not None:
         cells = in_turns(cells, asked.seed)
@@ -303,7 +330,8 @@ def main() -> int:
     over = max((row.over for row in rows), default=0.0)
     seconds = time.perf_counter() - begun
     print("\n" + by_kind(rows))
-    print(f"\n{len(rows)} of {len(cells)} runs in {seconds:.0f} s, at most {over:.2f} s over the limit; {len(bad)} "
+    count = len(cells) * (len(methods) if asked.together else 1)
+    print(f"\n{len(rows)} of {count} runs in {seconds:.0f} s, at most {over:.2f} s over the limit; {len(bad)} "
           "late, below the graph without edges, or failed")  # fmt: skip
     for row in bad:
         print(row.line())
