@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["INDICATOR_NOISE", "Embedding", "MixedTable", "basis_embedding", "basis_parts", "embedded", "whitened"]
 
+ROWS_AT_ONCE = 256  # of a matrix that is made symmetric
 INDICATOR_NOISE = 1e-8
 """What is added to 1, the factor of the covariances within a discrete column: so log det is finite for copies, too."""
 
@@ -138,7 +139,10 @@ class MixedTable(WithMissing):
 
     def _embedding(self, deadline: Deadline) -> Embedding:
         weights = self.about.scaled
-        parts = [embedded(column, weights) for column in self.columns]
+        parts = []
+        for k, column in enumerate(self.columns):
+            deadline.check("levels became numbers", k / len(self.columns))
+            parts.append(embedded(column, weights))
         starts = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])]).astype(np.int64)
         values = np.concatenate(parts, axis=1)
         self._check_constants(values, starts)
@@ -149,7 +153,7 @@ class MixedTable(WithMissing):
             covariance = em_moments(values - np.nanmean(values, axis=0), spelled, deadline, weights).covariance
             own = np.sqrt(np.diag(covariance))
             found = Correlations(covariance / np.outer(own, own), own, 4.0)
-        return whitened(found, starts, self.discrete)
+        return whitened(found, starts, self.discrete, deadline)
 
     def _check_constants(self, values: Floats, starts: Ints) -> None:
         spread = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
@@ -210,7 +214,7 @@ def basis_embedding(
     found = correlations(np.concatenate([part.values for part in parts], axis=1), deadline, weights)
     # An error of a column's length changes a correlation by twice that, and its own length by as much.
     found = found._replace(roundings=found.roundings + 4 * max(part.roundings for part in parts))
-    return whitened(found, starts, np.array([column.kind == "discrete" for column in columns]))
+    return whitened(found, starts, np.array([column.kind == "discrete" for column in columns]), deadline)
 
 
 def embedded(column: Column, weights: Floats | None = None) -> Floats:
@@ -226,27 +230,34 @@ def embedded(column: Column, weights: Floats | None = None) -> Floats:
     return np.asarray(indicators)
 
 
-def whitened(found: Correlations, starts: Ints, discrete: Bools) -> Embedding:
-    """Return the embedding with the identity within each group.
+def whitened(found: Correlations, starts: Ints, discrete: Bools, deadline: Deadline = FOREVER) -> Embedding:
+    """Return the embedding with the identity within each group; the matrix that was found is changed.
 
     With the factor L of the correlations of a group of k columns, a block of the matrix is multiplied by the inverse,
     W, from one side. If entries have an error e, a block has at most e k w² by its own and the other W, w the norm of
     the larger one, and e k w² more from each W, which belongs to correlations with an error e: 4 e k w² in all, the
     roundings of the products included as k more of e.
     """
-    matrix = np.array(found.matrix)
+    matrix, begun = np.ascontiguousarray(found.matrix), deadline.elapsed()
     log_scale, largest = np.zeros(len(starts) - 1), 1.0
     for j, (first, last) in enumerate(pairwise(starts)):
         if first == last:
             continue
+        deadline.check("levels were made uncorrelated", j / len(log_scale), begun)
         group, size = slice(first, last), int(last - first)
-        factor = np.linalg.cholesky(found.matrix[group, group])
+        factor = np.linalg.cholesky(matrix[group, group])
         inverse = np.linalg.inv(factor)
-        matrix[group, :] = inverse @ matrix[group, :]
-        matrix[:, group] = matrix[:, group] @ inverse.T
+        if size > 1 or inverse[0, 0] != 1.0:
+            matrix[group, :] = inverse @ matrix[group, :]
+            matrix[:, group] = matrix[:, group] @ inverse.T
         log_scale[j] = 2 * (np.log(np.diag(factor)).sum() + np.log(found.scale[group]).sum())
         matrix[group, group] = np.eye(size) * (1 + (INDICATOR_NOISE if discrete[j] else 0.0))
         if size > 1:
             largest = max(largest, (1 + size / found.roundings) * size * float(np.linalg.norm(inverse, 2)) ** 2)
     error = 4 * found.roundings * largest
-    return Embedding(np.ascontiguousarray((matrix + matrix.T) / 2), log_scale, starts, error)
+    for first in range(0, len(matrix), ROWS_AT_ONCE):
+        deadline.check("levels were made uncorrelated", 1.0, begun)
+        some = slice(first, first + ROWS_AT_ONCE)
+        both = (matrix[some, first:] + matrix[first:, some].T) / 2
+        matrix[some, first:], matrix[first:, some] = both, both.T
+    return Embedding(matrix, log_scale, starts, error)
