@@ -65,7 +65,7 @@ MOST_UNASKED = 3_000_000  # the most sets inside a superstructure if no limit is
 ROWS_PER_PIECE = 1 << 25  # joints times distinct rows between two looks at the clock: hundredths of a second
 LEAST_JOINTS, MOST_JOINTS = 64, 4096
 ORDERED_TOGETHER, MERGED_TOGETHER = 1 << 18, 1 << 20  # sets, between two looks at the clock: tenths of a second
-FEW_NODES = 300  # that are got ready whatever the clock says, a tenth of a second
+FEW_NODES = 300  # up to so many are got ready whatever the clock says, in a tenth of a second
 PHASE = "scores of candidate parents"
 
 
@@ -155,7 +155,7 @@ class Candidates:
         self._score = score
         self._growths: list[NodeGrowth] = []
         for node in range(score.n_nodes):
-            if node >= FEW_NODES:
+            if score.n_nodes > FEW_NODES:
                 deadline.require_time()
             self._growths.append(NodeGrowth(score, knowledge, node, slack))
         self._joints = None if score.bulk_joints is None else _Joints(score.bulk_joints)
