@@ -394,7 +394,7 @@ def test_small_sets_are_searched_unless_a_proof_needs_no_time(monkeypatch, goes_
         status = "optimal" if proven else "converged"
         return Answer("branch-and-cut", start.dag, problem.score.total(start.dag), status)
 
-    monkeypatch.setattr(portfolio, "best_of_small_sets", lambda *given, **more: steps.append("small sets"))
+    monkeypatch.setattr(portfolio.SmallSets, "listed", lambda *given: steps.append("small sets"))
     shared = {"random_state": 0, "n_jobs": 1, "start": None}
     portfolio.Portfolio(problem, problem.knowledge, shared, Deadline(60), NoProgress()).run(prove, goes_on=goes_on)
     assert steps == (["small sets", "prove"] if goes_on else ["prove", *([] if proven else ["small sets"])])

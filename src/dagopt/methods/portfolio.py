@@ -26,7 +26,7 @@ from dagopt.deadline import Deadline
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels import ahead
 from dagopt.methods.orders.order import solve_order
-from dagopt.methods.orders.small_sets import best_of_small_sets
+from dagopt.methods.orders.small_sets import SmallSets
 from dagopt.methods.start import StartDag, start_dag
 from dagopt.problem import Problem
 from dagopt.progress import Progress
@@ -40,7 +40,7 @@ RUGGED_SHARE = 0.6  # of the time that is left, for column generation where sear
 LATER_SHARE = 0.5  # of the time that is left, at most, for column generation after the prover,
 COMPLETE_SHARE = 0.2  # or this if the prover lists all allowed sets, and so meets what column generation would find:
 LATER_FACTOR, LATER_SECONDS = 4.0, 2.0  # it needs about so many times what the first search took, and these seconds
-SMALL_SHARE = 0.4  # of the time that is left, at most, for the listing of small parent sets
+SMALL_SHARE = 0.5  # of the time that is left, at most, for the search from small parent sets
 NEXT_SEED = 1009  # between the seeds of two searches, so that those of neighbouring seeds differ
 BETTER = 1e-9  # relative to the score; what a DAG must gain to replace another
 
@@ -70,6 +70,7 @@ class Portfolio:
         self._shared = shared
         self._clock = clock
         self._progress = progress
+        self._small = SmallSets(problem, shared["n_jobs"])
         self._best: Dag | None = None
         self._score = -math.inf
         if shared["start"] is not None:
@@ -110,13 +111,14 @@ class Portfolio:
         later = max(LATER_FACTOR * first.elapsed(), LATER_SECONDS)
         if (goes_on or is_hard) and not lists_all:
             self._search_small(seed)
-        if goes_on and is_hard and found.figures.searches_agree is False and clock.reason is None:
+        is_rugged = goes_on and is_hard and found.figures.searches_agree is False
+        if is_rugged and clock.reason is None:
             generated = generate is not None
             if generate is None:
                 seed = self._search_on(first, seed)
             else:
                 self._generate(generate, clock.within(RUGGED_SHARE * clock.remaining()), seed)
-        elif goes_on and generate is not None:
+        if not is_rugged and goes_on and generate is not None:
             share = COMPLETE_SHARE if lists_all else LATER_SHARE
             clock = clock.within(clock.remaining() - min(share * clock.remaining(), later))
         if not ahead.ready(self._clock):
@@ -175,17 +177,14 @@ class Portfolio:
         return found
 
     def _search_small(self, seed: int) -> None:
-        """Search from the best DAG of small parent sets, and keep what is better."""
-        shared = {"n_jobs": self._shared["n_jobs"], "random_state": seed}
+        """Search from small parent sets and what is met there, and keep what is better."""
         clock = self._clock.within(SMALL_SHARE * self._clock.remaining())
         if clock.reason is not None or self._problem.knowledge.path_keys:
             return
         with suppress(ahead.Late), ahead.in_time(clock):
-            begin = best_of_small_sets(self._problem, clock, self._progress, **shared)
-            if begin is not None and self._clock.reason is None:
-                given = {**shared, "restarts": 1, "start": StartDag(begin)}
-                found = solve_order(self._problem, deadline=self._clock, progress=self._progress, **given)
-                self._keep(found.adjacency)
+            if self._small.listed(clock, self._progress) and clock.reason is None:
+                assert self._best is not None
+                self._keep(self._small.search(self._best, clock, self._progress, seed))
 
     def _keep(self, dag: Dag) -> None:
         score = self._problem.score.total(dag)
