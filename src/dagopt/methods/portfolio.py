@@ -9,8 +9,8 @@
 2. The prover that was chosen for the table runs. If column generation did not run before, it has a share of the time
    limit, so that a proof that is not found does not take the time of a better DAG. A limit on parents that was chosen
    for it, not by the user, makes its proof one about fewer graphs: it becomes ``Answer.limited``.
-3. If a time limit was given, the gap is open and time is left, column generation and searches take turns until it is
-   over.
+3. If a time limit was given, the gap is open and time is left, column generation, order search and the search from
+   small parent sets take turns until it is over.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ LATER_SHARE = 0.5  # of the time that is left, at most, for column generation af
 COMPLETE_SHARE = 0.2  # or this if the prover lists all allowed sets, and so meets what column generation would find:
 LATER_FACTOR, LATER_SECONDS = 4.0, 2.0  # it needs about so many times what the first search took, and these seconds
 SMALL_SHARE = 0.5  # of the time that is left, at most, for the search from small parent sets
+TURNS = 3  # column generation, order search and small sets, one after the other, after the prover
 NEXT_SEED = 1009  # between the seeds of two searches, so that those of neighbouring seeds differ
 BETTER = 1e-9  # relative to the score; what a DAG must gain to replace another
 
@@ -129,14 +130,21 @@ class Portfolio:
         answer = self._prove(prove, clock, options)
         if answer.status != "optimal" and not (goes_on or is_hard or lists_all):
             self._search_small(seed)
-        while goes_on and answer.status != "optimal" and self._clock.reason is None:
-            if generate is not None and not generated:
+        if goes_on and answer.status != "optimal":
+            self._go_on(generate, seed, turn=1 if generated else 0)
+        return self._with_best(answer)
+
+    def _go_on(self, generate: Callable[..., Answer] | None, seed: int, turn: int) -> None:
+        """Generate parent sets, search over orders and search from small sets by turns until the time is over."""
+        while self._clock.reason is None:
+            if turn % TURNS == 0 and generate is not None:
                 self._generate(generate, self._clock, seed)
-            else:
+            elif turn % TURNS == 1:
                 seed += NEXT_SEED
                 self._search(self._clock, seed)
-            generated = not generated
-        return self._with_best(answer)
+            elif turn % TURNS == 2:
+                self._search_small(seed)
+            turn += 1
 
     def _prove(self, prove: Callable[..., Answer], clock: Deadline, options: dict[str, Any]) -> Answer:
         """Return what the prover proves from the best DAG, which it takes if its limit on parents allows it."""
