@@ -305,6 +305,7 @@ def test_column_generation_goes_on_where_nothing_is_proven(monkeypatch, agree, i
         return Answer("branch-and-cut", start.dag, problem.score.total(start.dag), "converged")
 
     monkeypatch.setattr(portfolio, "solve_order", search)
+    monkeypatch.setattr(portfolio.SmallSets, "listed", lambda *given: False)
     shared = {"random_state": 0, "n_jobs": 1, "start": None}
     run = portfolio.Portfolio(problem, problem.knowledge, shared, clock, NoProgress())
     answer = run.run(prove, goes_on=True, is_hard=is_hard, generate=generate)

@@ -40,7 +40,7 @@ RUGGED_SHARE = 0.6  # of the time that is left, for column generation where sear
 LATER_SHARE = 0.5  # of the time that is left, at most, for column generation after the prover,
 COMPLETE_SHARE = 0.2  # or this if the prover lists all allowed sets, and so meets what column generation would find:
 LATER_FACTOR, LATER_SECONDS = 4.0, 2.0  # it needs about so many times what the first search took, and these seconds
-SMALL_SHARE = 0.5  # of the time that is left, at most, for the search from small parent sets
+SMALL_SHARE = 0.5  # of the time that is left, at most, for the listing of small parent sets, and then for the search
 TURNS = 3  # column generation, order search and small sets, one after the other, after the prover
 NEXT_SEED = 1009  # between the seeds of two searches, so that those of neighbouring seeds differ
 BETTER = 1e-9  # relative to the score; what a DAG must gain to replace another
@@ -190,8 +190,9 @@ class Portfolio:
         if clock.reason is not None or self._problem.knowledge.path_keys:
             return
         with suppress(ahead.Late), ahead.in_time(clock):
-            if self._small.listed(clock, self._progress) and clock.reason is None:
+            if self._small.listed(clock, self._progress) and self._clock.reason is None:
                 assert self._best is not None
+                clock = self._clock.within(SMALL_SHARE * self._clock.remaining())
                 self._keep(self._small.search(self._best, clock, self._progress, seed))
 
     def _keep(self, dag: Dag) -> None:

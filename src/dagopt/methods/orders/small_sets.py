@@ -30,7 +30,8 @@ from dagopt.workers import Workers
 __all__ = ["SmallSets"]
 
 SIZES = (3, 2)  # of the largest sets that are listed, the first for which there is time
-MOST_SMALL_SETS = 400_000  # size 3 up to 40 columns, size 2 up to 93
+MOST_SMALL_SETS = 400_000  # size 3 up to 40 columns, size 2 up to 93;
+MOST_COUNTED_SETS = 2_100_000  # of discrete data, where most are given up uncounted: size 3 up to 60 columns
 LEAST_SECONDS, SECONDS_PER_SET = 0.02, 2e-7  # of a listing, besides the local scores
 SHARED = 0.5  # joints of columns are counted together, each once for all its members: this much of a local score each
 TRIES = 100  # of the search over the listed sets, which takes hundredths of a second
@@ -60,13 +61,14 @@ class SmallSets:
         A listing that is stopped leaves the sets of the sizes before.
         """
         score = self._problem.score
+        most = MOST_SMALL_SETS if score.bulk_joints is None else MOST_COUNTED_SETS
         for size in SIZES if self._pool is None else ():
             known = limited(self._problem.knowledge, size)
             sets = count_sets(known)
             with Workers(deadline, progress, self._n_jobs) as workers:
                 per_set = score.seconds_per_local * (1.0 if score.bulk_joints is None else SHARED / (size + 1))
                 seconds = LEAST_SECONDS + sets * (SECONDS_PER_SET + per_set) / workers.count
-                if sets > MOST_SMALL_SETS or seconds > deadline.remaining():
+                if sets > most or seconds > deadline.remaining():
                     continue
                 candidates = Candidates(score, known)
                 candidates.grow(workers)
