@@ -212,7 +212,8 @@ class Choice:
     """A method, the reason, its knowledge, which may limit the number of parents, and a listing begun for it.
 
     If it is the first, exact follows unless it proves the best DAG. It is hard if too many parent sets to list can be
-    part of a best DAG: then a proof is far away, and further searches come before it.
+    part of a best DAG, or if there is no time to estimate how many: then a proof is far away, and further searches come
+    before it if the first ones differ.
     """
 
     method: str

@@ -37,6 +37,7 @@ __all__ = ["FIRST_SECONDS", "Portfolio"]
 FIRST_SHARE = 0.4  # of the time, at most, for the first order search,
 FIRST_SECONDS = 2.0  # but at least this many seconds: with a shorter limit a search alone would find as much
 RUGGED_SHARE = 0.6  # of the time that is left, for column generation where searches differ and a proof is far away
+HURRIED_SHARE = 0.8  # or this much if the limit is so short that a search alone would take all of it
 LATER_SHARE = 0.5  # of the time that is left, at most, for column generation after the prover,
 COMPLETE_SHARE = 0.2  # or this if the prover lists all allowed sets, and so meets what column generation would find:
 LATER_FACTOR, LATER_SECONDS = 4.0, 2.0  # it needs about so many times what the first search took, and these seconds
@@ -110,15 +111,16 @@ class Portfolio:
         found = self._search(first, seed)
         clock, generated = self._clock, False
         later = max(LATER_FACTOR * first.elapsed(), LATER_SECONDS)
-        if (goes_on or is_hard) and not lists_all:
-            self._search_small(seed)
         is_rugged = goes_on and is_hard and found.figures.searches_agree is False
         if is_rugged and clock.reason is None:
             generated = generate is not None
             if generate is None:
                 seed = self._search_on(first, seed)
             else:
-                self._generate(generate, clock.within(RUGGED_SHARE * clock.remaining()), seed)
+                share = RUGGED_SHARE if left > FIRST_SECONDS else HURRIED_SHARE
+                self._generate(generate, clock.within(share * clock.remaining()), seed)
+        if (goes_on or is_hard) and not lists_all:
+            self._search_small(seed)
         if not is_rugged and goes_on and generate is not None:
             share = COMPLETE_SHARE if lists_all else LATER_SHARE
             clock = clock.within(clock.remaining() - min(share * clock.remaining(), later))
