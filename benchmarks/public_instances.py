@@ -5,14 +5,16 @@ python -m benchmarks.public_instances --show [--results FILE]
 python -m benchmarks.public_instances --write docs/real_data.md [--results FILE]
 python -m benchmarks.public_instances --methods [--limit 60] [--quick]
 python -m benchmarks.public_instances --uci [--limit 60] [--threads 2] [--jobs 8]
+python -m benchmarks.public_instances --uci --limit 20 --threads 1 --cpu
 python -m benchmarks.public_instances --uci --minutes 15 [--threads 2]
 
 Groups are ``tables``, ``micodag``, ``scores``, ``uci`` and ``large`` (a simulated table with as many columns as MUNIN).
 ``--uci`` runs the discrete tables of ``bench/uci`` with ``auto``, 60 s each unless given. ``left`` is the gap as a
 share of what the graph explains, score(best) - score(empty), and the best of the other methods with the same limit is
-named; ``--others`` adds it elsewhere, and ``--alone`` leaves it out. ``--minutes`` runs all of it in that time: where
-``auto`` has a proof over all DAGs, no other method can be better and none is run; the tables with the fewest columns
-come first, and the limit of a run, the same for all methods on a table, is an equal share of what is left. Each
+named; where ``auto`` has a proof over all DAGs, no other method can be better and none is run. ``--others`` runs them
+everywhere, and ``--alone`` nowhere. ``--minutes`` runs all of it in that time: the tables with the fewest columns come
+first, and the limit of a run, the same for all methods on a table, is an equal share of what is left. With ``--cpu``
+limits count the CPU seconds of one thread, which mean the same on a machine that does other work too. Each
 instance runs in a process of its own, so that its peak memory is its own, and is appended to the results as one line of
 JSON. ``--show`` prints the last run of each and ``--write`` puts the tables between the marks of a page. ``--quick``
 runs what is over in seconds. ``--methods`` compares ``auto`` with the other methods on 20 instances of all kinds.
@@ -41,6 +43,7 @@ import numpy as np
 import pandas as pd
 
 import dagopt
+from benchmarks.jobs import counting
 from dagopt.errors import InputError
 from dagopt.networks.gaussian_json import read_gaussian_json
 
@@ -244,8 +247,17 @@ def best_of_others(data: Any, options: dict[str, Any], limit: float, threads: in
     return best, float(found[best])
 
 
-def run_one(name: str, bench: Path, limit: float, threads: int | None, others: str) -> dict[str, Any]:
-    """Run an instance here and return its line; other methods too if ``others`` is all, or "open" and so is the gap."""
+def run_one(name: str, bench: Path, limit: float, threads: int | None, others: str, of_cpu: bool) -> dict[str, Any]:
+    """Run an instance here and return its line; other methods too if ``others`` is all, or "open" and so is the gap.
+
+    ``of_cpu`` says whether the limit is one of CPU seconds.
+    """
+    with counting(time.process_time if of_cpu else time.perf_counter):
+        return _line_of(name, bench, limit, threads, others) | {"clock": "cpu" if of_cpu else "wall"}
+
+
+def _line_of(name: str, bench: Path, limit: float, threads: int | None, others: str) -> dict[str, Any]:
+    """Return the line of an instance, by the clock that is set."""
     warm, _ = dagopt.datasets.load("asia", n_samples=300, random_state=0)
     for method in ("auto", "gobnilp"):
         dagopt.learn(warm, method, progress=False)  # compiles the kernels
@@ -289,7 +301,13 @@ def table(lines: dict[str, dict[str, Any]], group: dict[str, Case]) -> str:
         cells += [f"{line[key]:.1f}" for key in ("seconds", "CPU s")]
         cells += [round(line["MB"]), line.get("others", "not run"), line["known"] or "nothing"]
         rows.append(f"| {' | '.join(map(str, cells))} |")
-    runs = sorted({f"{line['date']}, limit {line['limit']:g} s, {line['threads'] or 'all'} threads" for line in found})
+    clocks = {"cpu": "CPU s", "wall": "s"}
+    runs = sorted(
+        f"{day}, limit {limit:g} {clocks[clock]}, {threads or 'all'} threads"
+        for day, limit, clock, threads in {
+            (line["date"], line["limit"], line.get("clock", "wall"), line["threads"]) for line in found
+        }
+    )
     conditions = f"dagopt {dagopt.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores"
     return "\n".join([*rows, "", f"{conditions}; {'; '.join(runs)}.", "", verdict(found)])
 
@@ -332,6 +350,7 @@ def run_apart(name: str, given: argparse.Namespace, limit: float, others: str) -
     command = [sys.executable, "-m", "benchmarks.public_instances", name, "--here", others, "--limit", str(limit)]
     command += ["--shared", str(given.shared)]
     command += [] if given.threads is None else ["--threads", str(given.threads)]
+    command += ["--cpu"] if given.cpu else []
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         print(f"{name}: {(done.stderr.strip() or 'ended early').splitlines()[-1]}", file=sys.stderr)
@@ -346,7 +365,7 @@ def run_apart(name: str, given: argparse.Namespace, limit: float, others: str) -
 
 def run_all(names: list[str], given: argparse.Namespace, limit: float) -> None:
     """Run instances, as many at the same time as there are jobs."""
-    others = "all" if (given.others or given.uci) and not given.alone else "none"
+    others = "none" if given.alone else "all" if given.others else "open" if given.uci else "none"
     with ThreadPoolExecutor(given.jobs) as jobs:
         for one in as_completed([jobs.submit(run_apart, name, given, limit, others) for name in names]):
             one.result()
@@ -408,11 +427,13 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("public_instances.jsonl"))
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables of the results into a page")
     parser.add_argument("--jobs", type=int, default=1, help="instances at the same time")
-    for flag in ("--quick", "--show", "--methods", "--uci", "--others", "--alone"):
+    for flag in ("--quick", "--show", "--methods", "--uci", "--others", "--alone", "--cpu"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--minutes", type=float, help="for all tables together, one after the other; for --uci")
     parser.add_argument("--here", choices=("all", "open", "none"), help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.cpu and given.threads != 1:
+        parser.error("--cpu counts the time of all threads together; give --threads 1")
     limit = given.limit or (60.0 if given.uci else 600.0)
     limit = min(limit, 10.0) if given.quick else limit
     given.names = given.names or (["uci"] if given.uci else [])
@@ -422,7 +443,7 @@ def main() -> None:
     if given.methods:
         compare(limit, given.quick)
     elif given.here:
-        print(json.dumps(run_one(given.names[0], given.shared / "bench", limit, given.threads, given.here)))
+        print(json.dumps(run_one(given.names[0], given.shared / "bench", limit, given.threads, given.here, given.cpu)))
     else:
         if not given.show and given.write is None:
             names = [one for name in given.names for one in GROUPS.get(name, [name])] or list(CASES)

@@ -241,6 +241,9 @@ TWINS = {
         "orders.listed.settle",
         "orders.listed.listed_parents",
     ],
+    "kernels/orders/test_listed_twins.py::test_kicks_end_where_one_place_after_the_other_is_tried": [
+        "orders.listed_kicks.kick_listed"
+    ],
 }
 # why a kernel has none, and what is tested instead
 WITHOUT = {

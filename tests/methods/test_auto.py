@@ -305,6 +305,7 @@ def test_column_generation_goes_on_where_nothing_is_proven(monkeypatch, agree, i
         return Answer("branch-and-cut", start.dag, problem.score.total(start.dag), "converged")
 
     monkeypatch.setattr(portfolio, "solve_order", search)
+    monkeypatch.setattr(portfolio.SmallSets, "listed", lambda *given: False)
     shared = {"random_state": 0, "n_jobs": 1, "start": None}
     run = portfolio.Portfolio(problem, problem.knowledge, shared, clock, NoProgress())
     answer = run.run(prove, goes_on=True, is_hard=is_hard, generate=generate)
@@ -394,7 +395,38 @@ def test_small_sets_are_searched_unless_a_proof_needs_no_time(monkeypatch, goes_
         status = "optimal" if proven else "converged"
         return Answer("branch-and-cut", start.dag, problem.score.total(start.dag), status)
 
-    monkeypatch.setattr(portfolio, "best_of_small_sets", lambda *given, **more: steps.append("small sets"))
+    monkeypatch.setattr(portfolio.SmallSets, "listed", lambda *given: steps.append("small sets"))
     shared = {"random_state": 0, "n_jobs": 1, "start": None}
     portfolio.Portfolio(problem, problem.knowledge, shared, Deadline(60), NoProgress()).run(prove, goes_on=goes_on)
     assert steps == (["small sets", "prove"] if goes_on else ["prove", *([] if proven else ["small sets"])])
+
+
+def test_after_the_prover_searches_take_turns(monkeypatch):
+    """Column generation, order search from another seed and small sets, one after the other until the time is over."""
+    problem = dagopt.learn(dagopt.simulate(6, 300, 1.5, 2).data, "exact", progress=False).problem
+    best = dagopt.learn(problem.table, "exact", progress=False)
+    nothing = np.zeros((6, 6), dtype=np.int8)
+    steps, now = [], [0.0]
+
+    def answer(dag):
+        return Answer("order", dag, problem.score.total(dag), "converged", figures=Figures(searches_agree=True))
+
+    def step(name, dag):
+        def run(*given, **more):
+            now[0] += 1.0
+            steps.append(name if name != "order" else f"order {more['random_state']}")
+            return answer(dag)
+
+        return run
+
+    monkeypatch.setattr(portfolio, "solve_order", step("order", nothing))
+    monkeypatch.setattr(portfolio.SmallSets, "listed", lambda *given: True)
+    last = step("small sets", best.adjacency)
+    monkeypatch.setattr(portfolio.SmallSets, "search", lambda self, known, *given: last() and best.adjacency)
+    shared = {"random_state": 0, "n_jobs": 1, "start": None}
+    with Deadline(8.0, lambda: now[0]) as clock:
+        run = portfolio.Portfolio(problem, problem.knowledge, shared, clock, NoProgress())
+        found = run.run(step("prove", nothing), goes_on=True, generate=step("generate", nothing))
+    turns = ["generate", f"order {portfolio.NEXT_SEED}", "small sets"]
+    assert steps == ["order 0", "small sets", "prove", *turns, "generate", f"order {2 * portfolio.NEXT_SEED}"]
+    assert found.score == pytest.approx(best.score)

@@ -102,6 +102,35 @@ def order_value(lists, order):
     return lack, total
 
 
+def kicked(lists, order, moves, enough):
+    """Return the order after kicks: the moved nodes, and all that get another set, go to their best places in turn."""
+    for kick in moves:
+        before, queue, left = list(order), [], list(kick)
+        while left or queue:
+            if left:
+                v, target = left.pop(0)
+                queue += [v] * (v not in queue)
+            else:
+                v, target = queue.pop(0), None
+            rest = [u for u in order if u != v]
+            ways = [[*rest[:p], v, *rest[p:]] for p in range(len(order))]
+            if target is None:
+                target = order.index(v)
+                values = [order_value(lists, way) for way in ways]
+                for p, (lack, total) in enumerate(values):
+                    if lack < values[target][0] or (lack == values[target][0] and total > values[target][1] + enough):
+                        target = p
+            old, order = order, ways[target]
+            for u in [v, *(u for u in range(len(lists)) if u != v)]:
+                sets = [J for J, _ in lists[u]]
+                was, now = (best_listed(sets, set(way[: way.index(u)])) for way in (old, order))
+                queue += [u] * (was != now and u not in queue)
+        (lack, total), (lack_before, total_before) = order_value(lists, order), order_value(lists, before)
+        if lack > lack_before or (lack == lack_before and total < total_before - enough):
+            order = before
+    return order
+
+
 def order_sums(weight, S):
     """Return the sum over all orders of S and all parent sets that agree with them; ``weight(i, J)`` of each."""
     total = 0.0

@@ -169,7 +169,8 @@ def _search_and_prove(
         more |= {"checkpoint": options.checkpoint, "resume": options.resume}
     expect(progress, clock.remaining())
     portfolio = Portfolio(problem, chosen.knowledge, shared, clock, progress)
-    generate = partial(_prove, "cg-dca") if _can_price(problem) else None
+    # without a bound by rows: the prover has better ones
+    generate = partial(_prove, "cg-dca", rows=()) if _can_price(problem) else None
     prove = partial(_prove, chosen.method)
     lists_all = chosen.method == "gobnilp" and _is_limited(problem.knowledge)
     answer = portfolio.run(
@@ -211,7 +212,8 @@ class Choice:
     """A method, the reason, its knowledge, which may limit the number of parents, and a listing begun for it.
 
     If it is the first, exact follows unless it proves the best DAG. It is hard if too many parent sets to list can be
-    part of a best DAG: then a proof is far away, and further searches come before it.
+    part of a best DAG, or if there is no time to estimate how many: then a proof is far away, and further searches come
+    before it if the first ones differ.
     """
 
     method: str
@@ -247,7 +249,7 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
         return Choice("branch-and-cut", why, problem.knowledge, listing)
     if n_sets is not None and _can_bound(problem):
         why = f"{lack}, and too many parent sets to list can be part of a best DAG, but a bound can be proven"
-        return Choice("branch-and-cut", why, problem.knowledge, listing, is_hard=listing is not None)
+        return Choice("branch-and-cut", why, problem.knowledge, listing, is_hard=True)
     if problem.score.likelihood is None and problem.score.bulk_joints is None:
         if n_sets is None and problem.n_nodes <= MOST_COLUMNS and bounds_the_rest(problem.score):
             why = f"{lack}, but small parent sets can be listed, and the others have bounds"

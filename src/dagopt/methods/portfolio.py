@@ -9,8 +9,8 @@
 2. The prover that was chosen for the table runs. If column generation did not run before, it has a share of the time
    limit, so that a proof that is not found does not take the time of a better DAG. A limit on parents that was chosen
    for it, not by the user, makes its proof one about fewer graphs: it becomes ``Answer.limited``.
-3. If a time limit was given, the gap is open and time is left, column generation and searches take turns until it is
-   over.
+3. If a time limit was given, the gap is open and time is left, column generation, order search and the search from
+   small parent sets take turns until it is over.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dagopt.deadline import Deadline
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels import ahead
 from dagopt.methods.orders.order import solve_order
-from dagopt.methods.orders.small_sets import best_of_small_sets
+from dagopt.methods.orders.small_sets import SmallSets
 from dagopt.methods.start import StartDag, start_dag
 from dagopt.problem import Problem
 from dagopt.progress import Progress
@@ -37,10 +37,12 @@ __all__ = ["FIRST_SECONDS", "Portfolio"]
 FIRST_SHARE = 0.4  # of the time, at most, for the first order search,
 FIRST_SECONDS = 2.0  # but at least this many seconds: with a shorter limit a search alone would find as much
 RUGGED_SHARE = 0.6  # of the time that is left, for column generation where searches differ and a proof is far away
+HURRIED_SHARE = 0.8  # or this much if the limit is so short that a search alone would take all of it
 LATER_SHARE = 0.5  # of the time that is left, at most, for column generation after the prover,
 COMPLETE_SHARE = 0.2  # or this if the prover lists all allowed sets, and so meets what column generation would find:
 LATER_FACTOR, LATER_SECONDS = 4.0, 2.0  # it needs about so many times what the first search took, and these seconds
-SMALL_SHARE = 0.4  # of the time that is left, at most, for the listing of small parent sets
+SMALL_SHARE = 0.5  # of the time that is left, at most, for the listing of small parent sets, and then for the search
+TURNS = 3  # column generation, order search and small sets, one after the other, after the prover
 NEXT_SEED = 1009  # between the seeds of two searches, so that those of neighbouring seeds differ
 BETTER = 1e-9  # relative to the score; what a DAG must gain to replace another
 
@@ -70,6 +72,7 @@ class Portfolio:
         self._shared = shared
         self._clock = clock
         self._progress = progress
+        self._small = SmallSets(problem, shared["n_jobs"])
         self._best: Dag | None = None
         self._score = -math.inf
         if shared["start"] is not None:
@@ -108,15 +111,17 @@ class Portfolio:
         found = self._search(first, seed)
         clock, generated = self._clock, False
         later = max(LATER_FACTOR * first.elapsed(), LATER_SECONDS)
-        if (goes_on or is_hard) and not lists_all:
-            self._search_small(seed)
-        if goes_on and is_hard and found.figures.searches_agree is False and clock.reason is None:
+        is_rugged = goes_on and is_hard and found.figures.searches_agree is False
+        if is_rugged and clock.reason is None:
             generated = generate is not None
             if generate is None:
                 seed = self._search_on(first, seed)
             else:
-                self._generate(generate, clock.within(RUGGED_SHARE * clock.remaining()), seed)
-        elif goes_on and generate is not None:
+                share = RUGGED_SHARE if left > FIRST_SECONDS else HURRIED_SHARE
+                self._generate(generate, clock.within(share * clock.remaining()), seed)
+        if (goes_on or is_hard) and not lists_all:
+            self._search_small(seed)
+        if not is_rugged and goes_on and generate is not None:
             share = COMPLETE_SHARE if lists_all else LATER_SHARE
             clock = clock.within(clock.remaining() - min(share * clock.remaining(), later))
         if not ahead.ready(self._clock):
@@ -127,14 +132,21 @@ class Portfolio:
         answer = self._prove(prove, clock, options)
         if answer.status != "optimal" and not (goes_on or is_hard or lists_all):
             self._search_small(seed)
-        while goes_on and answer.status != "optimal" and self._clock.reason is None:
-            if generate is not None and not generated:
+        if goes_on and answer.status != "optimal":
+            self._go_on(generate, seed, turn=1 if generated else 0)
+        return self._with_best(answer)
+
+    def _go_on(self, generate: Callable[..., Answer] | None, seed: int, turn: int) -> None:
+        """Generate parent sets, search over orders and search from small sets by turns until the time is over."""
+        while self._clock.reason is None:
+            if turn % TURNS == 0 and generate is not None:
                 self._generate(generate, self._clock, seed)
-            else:
+            elif turn % TURNS == 1:
                 seed += NEXT_SEED
                 self._search(self._clock, seed)
-            generated = not generated
-        return self._with_best(answer)
+            elif turn % TURNS == 2:
+                self._search_small(seed)
+            turn += 1
 
     def _prove(self, prove: Callable[..., Answer], clock: Deadline, options: dict[str, Any]) -> Answer:
         """Return what the prover proves from the best DAG, which it takes if its limit on parents allows it."""
@@ -175,17 +187,15 @@ class Portfolio:
         return found
 
     def _search_small(self, seed: int) -> None:
-        """Search from the best DAG of small parent sets, and keep what is better."""
-        shared = {"n_jobs": self._shared["n_jobs"], "random_state": seed}
+        """Search from small parent sets and what is met there, and keep what is better."""
         clock = self._clock.within(SMALL_SHARE * self._clock.remaining())
         if clock.reason is not None or self._problem.knowledge.path_keys:
             return
         with suppress(ahead.Late), ahead.in_time(clock):
-            begin = best_of_small_sets(self._problem, clock, self._progress, **shared)
-            if begin is not None and self._clock.reason is None:
-                given = {**shared, "restarts": 1, "start": StartDag(begin)}
-                found = solve_order(self._problem, deadline=self._clock, progress=self._progress, **given)
-                self._keep(found.adjacency)
+            if self._small.listed(clock, self._progress) and self._clock.reason is None:
+                assert self._best is not None
+                clock = self._clock.within(SMALL_SHARE * self._clock.remaining())
+                self._keep(self._small.search(self._best, clock, self._progress, seed))
 
     def _keep(self, dag: Dag) -> None:
         score = self._problem.score.total(dag)

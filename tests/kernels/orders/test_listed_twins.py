@@ -5,6 +5,7 @@ import pytest
 
 import naive_kernels as naive
 from dagopt.kernels.orders import listed as kernels
+from dagopt.kernels.orders import listed_kicks
 
 
 def drawn(seed, n=7):
@@ -71,3 +72,19 @@ def test_a_settled_order_and_its_parents(seed):
         place = naive.best_listed([J for J, _ in lists[v]], set(order[:p].tolist()))
         assert chosen[v] == (-1 if place < 0 else made.offsets[v] + place)
     assert score == (pytest.approx(best[1]) if best[0] == 0 else -np.inf)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_kicks_end_where_one_place_after_the_other_is_tried(seed):
+    """The order is that of the twin, and the gain is that of its score."""
+    lists, made = drawn(seed)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(7)
+    before = key(lists, order.tolist())
+    moves = np.stack([np.column_stack([rng.permutation(7)[:3], rng.integers(7, size=3)]) for _ in range(5)])
+    expected = naive.kicked(lists, order.tolist(), moves.tolist(), kernels.ENOUGH)
+    gain = listed_kicks.kick_listed(made, order, moves)
+    assert order.tolist() == expected
+    after = key(lists, expected)
+    assert after >= (before[0], before[1] - 1e-6)
+    assert gain == pytest.approx(after[1] - before[1])

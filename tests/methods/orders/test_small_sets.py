@@ -13,8 +13,7 @@ from dagopt.methods.exact.exact import solve_given_pool
 from dagopt.methods.orders import small_sets
 from dagopt.methods.orders.listed_search import best_of_orders
 from dagopt.methods.orders.order import solve_order
-from dagopt.methods.orders.small_sets import best_of_small_sets
-from dagopt.methods.start import StartDag
+from dagopt.methods.orders.small_sets import SmallSets
 from dagopt.progress import NoProgress
 from dagopt.workers import Workers
 from made_problems import permuted, problem_of, quiet, stopped_after
@@ -41,13 +40,19 @@ def pool_of(problem, size):
         return candidate_pool(problem.score, limited(problem.knowledge, size), workers)
 
 
+def best_of_small_sets(problem, deadline=None, seed=0):
+    """Return the best DAG of small sets that is found, None if there was no time to list any."""
+    small = SmallSets(problem, 1)
+    return small.best(None, Deadline(), seed) if small.listed(deadline or Deadline(), NoProgress()) else None
+
+
 @pytest.mark.parametrize("kind", ["gaussian", "discrete", "mixed"])
 @pytest.mark.parametrize("seed", range(2))
 def test_the_best_dag_of_small_sets(kind, seed):
     """With few columns the search finds what the recursion proves to be the best."""
     problem = simulated(kind, seed)
     best = solve_given_pool(pool_of(problem, 3), **quiet())
-    found = best_of_small_sets(problem, Deadline(), NoProgress(), random_state=0, n_jobs=1)
+    found = best_of_small_sets(problem)
     assert problem.score.total(found) == pytest.approx(best.score, abs=1e-6)
     assert found.sum(axis=0).max() <= 3
 
@@ -68,7 +73,7 @@ def test_the_order_of_the_columns_does_not_matter():
     problem = simulated("discrete", 3)
     order = np.array([4, 0, 8, 2, 6, 1, 7, 3, 5])
     other = permuted(problem, order)
-    one, two = (best_of_small_sets(p, Deadline(), NoProgress(), random_state=1, n_jobs=1) for p in (problem, other))
+    one, two = (best_of_small_sets(p, seed=1) for p in (problem, other))
     assert problem.score.total(one) == pytest.approx(other.score.total(two), abs=1e-8)
 
 
@@ -76,24 +81,54 @@ def test_parents_that_help_only_together_are_found():
     """From the empty DAG no growth takes the first of them; the search over pairs does, and order search keeps it."""
     table = with_hidden_parents()
     problem = problem_of(table)
-    begin = best_of_small_sets(problem, Deadline(), NoProgress(), random_state=0, n_jobs=1)
-    found = solve_order(problem, start=StartDag(begin), restarts=1, **quiet())
+    empty = np.zeros((6, 6), dtype=np.int8)
+    assert best_of_small_sets(problem)[:3, :3].sum() == 2
+    small = SmallSets(problem, 1)
+    assert small.listed(Deadline(), NoProgress())
+    found = small.search(empty, Deadline(), NoProgress(), 0)
     best = dagopt.learn(table, "exact", progress=False)
-    assert begin[:3, :3].sum() == 2
-    assert found.score == pytest.approx(best.score, abs=1e-6)
+    assert problem.score.total(found) == pytest.approx(best.score, abs=1e-6)
+
+
+def test_what_searches_meet_joins_the_small_sets():
+    """A node with six parents: its set is not listed, but it is found, and then the known DAG is one of the pool."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(400, 8))
+    values[:, 7] += values[:, :6].sum(axis=1)
+    problem = problem_of(dagopt.as_table(values))
+    small = SmallSets(problem, 1)
+    assert small.listed(Deadline(), NoProgress())
+    assert small.best(None, Deadline(), 0).sum(axis=0).max() <= 3
+    found = small.search(np.zeros((8, 8), dtype=np.int8), Deadline(), NoProgress(), 0)
+    best = dagopt.learn(problem.table, "exact", progress=False)
+    assert problem.score.total(found) == pytest.approx(best.score, abs=1e-6)
+    assert problem.score.total(small.best(found, Deadline(), 0)) == pytest.approx(best.score, abs=1e-6)
+
+
+@pytest.mark.parametrize("looks", [0, 1, 3, 10, 30, 100])
+@pytest.mark.parametrize("kind", ["gaussian", "discrete"])
+def test_the_known_dag_is_kept_whenever_the_clock_stops(kind, looks):
+    """A scripted clock stops the listing and the searches."""
+    problem = simulated(kind, 1)
+    known = solve_order(problem, **quiet()).adjacency
+    small, clock = SmallSets(problem, 1), stopped_after(looks)
+    if small.listed(clock, NoProgress()):
+        found = small.search(known, clock, NoProgress(), 0)
+        assert is_acyclic(found)
+        assert problem.score.total(found) >= problem.score.total(known) - 1e-9
 
 
 def test_too_many_sets_are_not_listed(monkeypatch):
     """Where even pairs are too many, or take longer than the time left, there is no answer."""
     problem = simulated("gaussian")
-    assert best_of_small_sets(problem, Deadline(1e-6), NoProgress(), random_state=0, n_jobs=1) is None
+    assert best_of_small_sets(problem, Deadline(1e-6)) is None
     monkeypatch.setattr(small_sets, "MOST_SMALL_SETS", 9 * 37 - 1)  # a node has 1 + 8 + 28 sets of up to two parents
-    assert best_of_small_sets(problem, Deadline(), NoProgress(), random_state=0, n_jobs=1) is None
+    assert best_of_small_sets(problem) is None
 
 
 def test_knowledge_holds():
     """Required and forbidden edges, and a limit on the parents."""
     names = [f"X{k}" for k in range(9)]
     problem = simulated("gaussian", required=[(names[3], names[0])], forbidden=[(names[1], names[2])], max_parents=1)
-    found = best_of_small_sets(problem, Deadline(), NoProgress(), random_state=0, n_jobs=1)
+    found = best_of_small_sets(problem)
     assert problem.knowledge.allows_dag(found)

@@ -57,7 +57,7 @@ def lists_of(parents, starts, values, offsets):
 
 
 @njit(cache=True, nogil=True)
-def _first_fitting(lists, first, last, place, limit, v, with_v):
+def first_fitting(lists, first, last, place, limit, v, with_v):
     """Return the first set from ``first`` on with all members before ``limit``, and whether v is in it; or -1.
 
     The position of v does not count: v may be a member if and only if ``with_v``.
@@ -88,10 +88,10 @@ def _changes(lists, place, v, change, missing):
     for c in range(lists.child_starts[v], lists.child_starts[v + 1]):
         u = lists.children[c]
         last = lists.offsets[u + 1]
-        b, has = _first_fitting(lists, lists.offsets[u], last, place, place[u], v, np.bool_(True))
+        b, has = first_fitting(lists, lists.offsets[u], last, place, place[u], v, np.bool_(True))
         a = b
         if has:
-            a, _ = _first_fitting(lists, b + 1, last, place, place[u], v, np.bool_(False))
+            a, _ = first_fitting(lists, b + 1, last, place, place[u], v, np.bool_(False))
         at = place[u] - (1 if place[u] > old else 0)
         change[at] = (lists.values[a] if a >= 0 else 0.0) - (lists.values[b] if b >= 0 else 0.0)
         missing[at] = (1 if a < 0 else 0) - (1 if b < 0 else 0)
@@ -120,6 +120,25 @@ def _own(lists, place, v, value):
 
 
 @njit(cache=True, nogil=True)
+def every_place(lists, place, v, room):
+    """Fill what v at each place makes of the score, and of the number of variables without a set.
+
+    Both are relative to v before all others. ``room`` has five arrays; its last two are filled.
+    """
+    change, missing, own, value, without = room
+    _changes(lists, place, v, change, missing)
+    fits_from = _own(lists, place, v, own)
+    score = 0.0
+    lack = 0
+    for p in range(place.shape[0]):
+        fits = p >= fits_from
+        value[p] = score + (own[p] if fits else 0.0)
+        without[p] = lack + (0 if fits else 1)
+        score += change[p]
+        lack += missing[p]
+
+
+@njit(cache=True, nogil=True)
 def insert_best_listed(lists, order, variables):
     """Do what ``insert_best`` does over lists: move each variable to its best position, the first of ties.
 
@@ -130,43 +149,27 @@ def insert_best_listed(lists, order, variables):
     place = np.empty(n, dtype=np.int64)
     for p in range(n):
         place[order[p]] = p
-    change = np.empty(n)
-    missing = np.empty(n, dtype=np.int64)
-    own = np.empty(n)
+    room = (np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n, dtype=np.int64))
+    value, without = room[3], room[4]
     gained = 0.0
     idle = 0
     for v in variables:
-        # What the others gain or lose when v passes them, and what v has at each place.
         old = place[v]
-        _changes(lists, place, v, change, missing)
-        fits_from = _own(lists, place, v, own)
-        # Go along all places and keep the best: fewest without a set first, then the score.
-        score = 0.0  # relative to v before all others
-        lack = 0
+        every_place(lists, place, v, room)
         top = -np.inf
         fewest = n + 1
-        present = 0.0
-        lacking = 0
         target = old
         for p in range(n):
-            fits = p >= fits_from
-            value = score + (own[p] if fits else 0.0)
-            without = lack + (0 if fits else 1)
-            if p == old:
-                present = value
-                lacking = without
-            if without < fewest or (without == fewest and value > top + ENOUGH):
-                top = value
-                fewest = without
+            if without[p] < fewest or (without[p] == fewest and value[p] > top + ENOUGH):
+                top = value[p]
+                fewest = without[p]
                 target = p
-            score += change[p]
-            lack += missing[p]
         # Move v there if that is better than where it stands.
-        if not (fewest < lacking or top > present + ENOUGH):
+        if not (fewest < without[old] or top > value[old] + ENOUGH):
             idle += 1
             continue
         idle = 0
-        gained += top - present
+        gained += top - value[old]
         step = 1 if target > old else -1
         for p in range(old, target, step):
             order[p] = order[p + step]
@@ -196,6 +199,6 @@ def listed_parents(lists, order, chosen):
     total = 0.0
     nobody, not_with = np.int64(-1), np.bool_(False)  # for literals, numba would compile another version
     for v in order:
-        chosen[v], _ = _first_fitting(lists, lists.offsets[v], lists.offsets[v + 1], place, place[v], nobody, not_with)
+        chosen[v], _ = first_fitting(lists, lists.offsets[v], lists.offsets[v + 1], place, place[v], nobody, not_with)
         total += lists.values[chosen[v]] if chosen[v] >= 0 else -np.inf
     return total
