@@ -12,7 +12,7 @@ from dagopt.graph.order import is_acyclic
 from dagopt.integer.recursion import solve_pool
 from dagopt.integer.scip import ScipBranchAndCut
 from dagopt.lp.rows.clusters import ClusterRows
-from dagopt.methods.branch_and_cut import lane
+from dagopt.methods.branch_and_cut import gobnilp, lane
 from dagopt.methods.branch_and_cut import tree as branch_and_cut
 from dagopt.methods.branch_and_cut.gobnilp import best_over_families
 from dagopt.progress import NoProgress
@@ -219,3 +219,34 @@ def test_parts_that_do_not_touch_have_the_optima_of_the_parts(seed):
         expected = sum(solve_pool(part, workers)[1] for part in parts)
     assert outcome.status == "optimal"
     assert outcome.score == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.few(8)
+@pytest.mark.parametrize("local_size", [0, 3])
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_tree_alone(seed, known, local_size, monkeypatch):
+    """Without the search over prefixes, from no DAG or a worse one, the tree finds the optimum of the subset recursion.
+
+    So last-node rows and orders that are branched on lose no best DAG, also where no DAG is known at first.
+    """
+    monkeypatch.setattr(gobnilp, "PrefixSearch", _Nothing)
+    pool = random_pool(np.random.default_rng(seed), 7 + seed % 4, 40)
+    families = Families.from_list(7 + seed % 4, pool).without_dominated()
+    start = families.start(None) if known else None
+    outcome = best_over_families(families, start, Deadline(), local_size=local_size)
+    assert outcome.status == "optimal"
+    assert outcome.score == pytest.approx(best_over(pool), rel=1e-9)
+    assert is_acyclic(families.adjacency(outcome.chosen))
+
+
+class _Nothing:
+    """A search over prefixes that is given up at once."""
+
+    finished = False
+
+    def __init__(self, *facts):
+        pass
+
+    def run(self):
+        """Find nothing."""

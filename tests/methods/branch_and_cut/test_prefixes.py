@@ -32,11 +32,11 @@ def posed(seed, n_nodes=9, n_families=25):
     return families, lp.solve(np.ones(len(families.node), dtype=np.bool_), Deadline()), best
 
 
-def search(point, score, n_threads=1, deadline=None):
+def search(point, score, n_threads=1, deadline=None, most=np.inf):
     """Run the search from a known score; return it and what it found."""
     alive = point.bound + point.excess >= score
     with ThreadPoolExecutor(n_threads) as threads:
-        one = PrefixSearch(point, alive, score, deadline or Deadline(), threads, n_threads)
+        one = PrefixSearch(point, alive, score, deadline or Deadline(), threads, n_threads, most)
         return one, one.run()
 
 
@@ -82,6 +82,17 @@ def test_it_is_given_up_where_prefixes_are_too_many_or_time_is_over(monkeypatch)
     done, chosen = search(point, best - 500.0)
     assert not done.finished
     assert chosen is None
+
+
+def test_it_keeps_only_as_many_prefixes_as_it_may():
+    """With one fewer than it needs it is given up, and nothing is claimed; with as many it ends."""
+    families, point, best = posed(1, 10, 40)
+    needed = search(point, best - 500.0)[0].n_prefixes
+    done, chosen = search(point, best - 500.0, most=needed - 1)
+    assert (done.finished, chosen) == (False, None)
+    done, chosen = search(point, best - 500.0, most=needed)
+    assert done.finished
+    assert families.total(chosen) == pytest.approx(best, rel=1e-9)
 
 
 def test_branch_and_cut_ends_with_it():

@@ -35,7 +35,6 @@ from dagopt.families.families import Families
 from dagopt.families.listing import candidate_pool, count_sets
 from dagopt.families.undominated import Listing, TooMany
 from dagopt.graph.order import parent_lists
-from dagopt.kernels.cuts import tree as kernels
 from dagopt.lp.priced_root import BareFamily, PricedRoot, PricedState
 from dagopt.lp.rows.clusters import ClusterRows, LastNodeRows
 from dagopt.lp.rows.local import LocalRows
@@ -53,6 +52,7 @@ from dagopt.methods.branch_and_cut.checkpoint import (
     unpacked_tree,
 )
 from dagopt.methods.branch_and_cut.pair_bound import PairBound
+from dagopt.methods.branch_and_cut.precedence import improving
 from dagopt.methods.branch_and_cut.subtrees import Cluster, Subtrees, opened
 from dagopt.methods.branch_and_cut.suffix_search import SuffixSearch, SuffixState, suited
 from dagopt.methods.branch_and_cut.tree import MEMORY, Outcome, Rules, Tree, TreeState
@@ -104,7 +104,6 @@ SUFFIX_SHARE = 0.4  # of the time left, for the search from the end of blocks, w
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=5, pairs=6
 )  # fmt: skip
-LEAST_IMPROVEMENT = 1e-5  # besides rounding, what an added parent must gain to count as an improvement
 NODES_PER_WORKER = 3  # open nodes for each worker of a cluster before subtrees are handed out
 TRACE_EVERY = 0.2  # seconds between rows of the trace
 
@@ -519,14 +518,8 @@ class _Run:
 
     def find_after(self, families: Families, workers: Workers) -> Words:
         """Return for every family the nodes that come after its node in a best DAG: those that would improve it."""
-        after = np.zeros_like(families.words)
-        least = LEAST_IMPROVEMENT + 1e-11 * float(np.abs(families.score).max())
-        if self._form is not None:
-            least += self._form.margin
-        n = families.n_nodes
-        facts = (families.words, families.score, families.offsets, least)
-        pieces = [partial(kernels.improvable, *facts, i, i + 1, after) for i in range(n)]
-        workers.each("additions that improve", pieces, n)
+        after, pieces = improving(families, 0.0 if self._form is None else self._form.margin)
+        workers.each("additions that improve", pieces, families.n_nodes)
         return after
 
     def cut(

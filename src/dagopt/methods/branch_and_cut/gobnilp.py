@@ -39,12 +39,13 @@ from dagopt.families.listing import (
     listable,
 )
 from dagopt.graph.known_directions import essential_told
-from dagopt.lp.rows.clusters import ClusterRows, pair_rows
+from dagopt.lp.rows.clusters import ClusterRows, LastNodeRows, pair_rows
 from dagopt.lp.rows.local import LocalRows
 from dagopt.lp.rows.local_separation import LARGEST_SIZE
 from dagopt.lp.rows.row import Point, RowFinder
 from dagopt.memory import available_bytes
 from dagopt.methods.branch_and_cut.class_rows import neighbouring_classes, row_without_class
+from dagopt.methods.branch_and_cut.precedence import improving
 from dagopt.methods.branch_and_cut.prefix_search import PrefixSearch
 from dagopt.methods.branch_and_cut.tree import Outcome, Rules, Tree
 from dagopt.methods.exact.best_classes import with_classes
@@ -63,8 +64,14 @@ __all__ = ["CutOptions", "GobnilpOptions", "best_over_families", "solve_gobnilp"
 
 
 CLUSTERS_PER_ROUND = 30  # maximum number of cluster rows added per round
+LAST_NODE_ROWS = 20  # maximum number of last-node rows added per round
+LOCAL_SIZE = 6  # larger local cuts close a root a little more, and take several times as long
 ROUNDS_BACK = 3  # cutting at a node ends when the last rounds closed less than a share of the gap
 NODES_PER_ROUND = 8  # a round of cuts moves few nodes, so one more round back per this many nodes
+MOST_COMPARED = 20_000  # families of a node: to compare all pairs of more takes longer than half a second
+PAIRS = 6  # pairs of nodes that are tried before the order of one is branched on
+PREFIXES, LAST_PREFIXES = 400, 2000  # per family left, that a search over prefixes may keep: while cutting, and after
+FEWEST_PREFIXES = 100_000  # in any case, which is a tenth of a second
 TRACE_EVERY = 0.2  # seconds between rows of the trace
 FIRST_SETS = 10_000_000  # the most parent sets of one size in the first round, about, over all nodes
 SECONDS_PER_SET = 3e-6  # of the listing, on one thread: twice what it takes, because each size is a part of it
@@ -81,7 +88,7 @@ class CutOptions(Options):
     """Options of branch and cut over given parent sets."""
 
     local_size: int = option(
-        10,
+        LOCAL_SIZE,
         "The number of nodes of the largest local cuts; 0 for cluster cuts only, as in GOBNILP.",
         whole(0, LARGEST_SIZE),
     )
@@ -174,12 +181,15 @@ def best_over_families(
     start: Ints | None,
     deadline: Deadline,
     *,
-    local_size: int = 10,
+    local_size: int = LOCAL_SIZE,
     n_jobs: int = 1,
     random_state: int = 0,
     **more: Any,
 ) -> Outcome:
-    """Run branch and cut with clusters and local cuts, and branching on arcs.
+    """Run branch and cut with clusters, last-node rows and local cuts, and branching on the order of two nodes.
+
+    Last-node rows, and what follows from them for orders, hold for a best DAG over the families. So they are left out
+    if there are further rows that the answer must satisfy.
 
     Parameters
     ----------
@@ -193,22 +203,31 @@ def best_over_families(
         The seed for choosing subsets.
     """
     back = max(ROUNDS_BACK, families.n_nodes // NODES_PER_ROUND)
+    is_plain = not more.get("rows")
+    after, pieces = improving(families)
+    for work, size in zip(pieces if is_plain else (), np.diff(families.offsets).tolist(), strict=False):
+        if size <= MOST_COMPARED and deadline.reason is None:
+            work()
     with ThreadPoolExecutor(n_jobs) as threads:
 
         def finders() -> list[RowFinder]:
             local = LocalRows(threads, local_size, random_state, lambda: deadline.reason is not None)
-            return [ClusterRows(CLUSTERS_PER_ROUND), local]
+            last = [LastNodeRows(after, LAST_NODE_ROWS)] if is_plain else []
+            return [ClusterRows(CLUSTERS_PER_ROUND), *last, local]
 
-        rules = Rules(rounds_back=(back, back))
+        rules = Rules(rounds_back=(back, ROUNDS_BACK), pairs=PAIRS)
         first = pair_rows(families, lambda: deadline.reason is not None)
 
-        def finish(point: Point, alive: Bools, score: float) -> tuple[Ints | None, bool]:
-            search = PrefixSearch(point, alive, score, deadline, threads, n_jobs)
+        def finish(point: Point, alive: Bools, score: float, last: bool) -> tuple[Ints | None, bool]:
+            most = max((LAST_PREFIXES if last else PREFIXES) * int(alive.sum()), FEWEST_PREFIXES)
+            search = PrefixSearch(point, alive, score, deadline, threads, n_jobs, most)
             return search.run(), search.finished
 
-        if not more.get("rows"):  # rows that the answer must satisfy are not known to the search over prefixes
+        if is_plain:  # rows that the answer must satisfy are not known to the search over prefixes
             more["finish"] = finish
-        return Tree(families, start, deadline, finders, rules, n_jobs=n_jobs, first_rows=first, **more).run()
+        return Tree(
+            families, start, deadline, finders, rules, n_jobs=n_jobs, after=after, first_rows=first, **more
+        ).run()
 
 
 class _Search:

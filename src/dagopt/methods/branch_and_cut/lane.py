@@ -23,7 +23,7 @@ from dagopt.methods.branch_and_cut.precedence import Part, Probe, probe_pairs, p
 
 __all__ = ["Best", "Cutting", "Finish", "Lane", "Node", "Pause", "Rules"]
 
-Finish = Callable[[Point, Bools, float], tuple[Ints | None, bool]]
+Finish = Callable[[Point, Bools, float, bool], tuple[Ints | None, bool]]
 Pause = Callable[["Node", "Cutting"], Sequence[RowFinder]]
 
 INTEGER_TOLERANCE = 1e-6  # of LP values; HiGHS is feasible to 1e-7
@@ -169,8 +169,8 @@ class Lane:
 
     @property
     def slack(self) -> float:
-        """How much better than the best DAG a DAG must be to be searched for."""
-        return self._rules.tolerance * max(abs(self.best.score), 1.0)
+        """How much better than the best DAG a DAG must be to be searched for; 0 while none is known."""
+        return 0.0 if self.best.chosen is None else self._rules.tolerance * max(abs(self.best.score), 1.0)
 
     def closed(self, bound: float) -> bool:
         """Say whether a bound leaves nothing to search for."""
@@ -211,7 +211,7 @@ class Lane:
                     break
                 before.clear()
             slow = len(before) > 1 and before[-2] - bound < SLOW * (before[-2] - self.best.score)
-            if slow and finish is not None and self._finished(node, point, finish):
+            if slow and finish is not None and self._finished(node, point, finish, last=False):
                 return []
             if below and len(before) > self._rules.most_rounds:
                 break
@@ -224,17 +224,20 @@ class Lane:
             self.n_cuts += len(rows)
         for finder in self.finders:
             finder.easier()
-        if finish is not None and self._finished(node, point, finish):
+        if finish is not None and self._finished(node, point, finish, last=True):
             return []
         return self._split(node, point)
 
-    def _finished(self, node: Node, point: Point, finish: Finish) -> bool:
-        """Try to end the search at the root, if the gap is clearly smaller than when that was last tried."""
+    def _finished(self, node: Node, point: Point, finish: Finish, last: bool) -> bool:
+        """Try to end the search at the root, if the gap is clearly smaller than when that was last tried.
+
+        The last time, before the root is split, it is tried in any case.
+        """
         gap = point.bound - self.best.score
-        if self.best.chosen is None or gap > TRIED_AGAIN * self._tried_at:
+        if self.best.chosen is None or (gap > TRIED_AGAIN * self._tried_at and not last):
             return False
         self._tried_at = gap
-        chosen, finished = finish(point, node.part.alive, self.best.score)
+        chosen, finished = finish(point, node.part.alive, self.best.score, last)
         if chosen is not None:
             self._take(chosen)
         return finished

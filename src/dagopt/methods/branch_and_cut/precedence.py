@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -20,7 +21,9 @@ from dagopt.kernels.cuts import tree as kernels
 from dagopt.lp.relaxation import Start
 from dagopt.lp.rows.row import Point
 
-__all__ = ["Part", "Probe", "probe_pairs", "propagate", "undecided_pairs"]
+__all__ = ["Part", "Probe", "improving", "probe_pairs", "propagate", "undecided_pairs"]
+
+LEAST_IMPROVEMENT = 1e-5  # besides rounding, what an added parent must gain to count as an improvement
 
 
 @dataclass(eq=False)
@@ -77,6 +80,24 @@ class Probe:
     part: Part
     bound: float
     start: Start | None
+
+
+def improving(families: Families, margin: float = 0.0) -> tuple[Words, list[partial[None]]]:
+    """Return for every family the nodes that come after its node in a best DAG, and the work of finding them.
+
+    These are the nodes that would improve it as further parents. Before all of the work is done there are only some.
+
+    Parameters
+    ----------
+    families : Families
+        All families that the DAG may have.
+    margin : float
+        How far the difference of two scores can be wrong.
+    """
+    after = np.zeros_like(families.words)
+    least = LEAST_IMPROVEMENT + 1e-11 * float(np.abs(families.score).max()) + margin
+    facts = (families.words, families.score, families.offsets, least)
+    return after, [partial(kernels.improvable, *facts, i, i + 1, after) for i in range(families.n_nodes)]
 
 
 def propagate(families: Families, after: Words, part: Part) -> bool:

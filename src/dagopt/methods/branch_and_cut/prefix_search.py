@@ -13,6 +13,7 @@ groups, and only cycles within a group are forbidden. If a node can have its bes
 
 The number of prefixes grows with the gap, not with the number of families, and with a small gap it is a small share of
 the 2^n sets. It is predicted from the first layers; if it would be too large, the search is given up after a moment.
+The caller says how many are worth their time, because cutting on may take less.
 
 References
 ----------
@@ -69,6 +70,8 @@ class PrefixSearch:
         The threads on which kernels run. The answer does not depend on them.
     n_threads : int
         The number of pieces of a layer that are processed at once.
+    most : float
+        The search is given up when it has kept so many prefixes, or is expected to.
 
     Attributes
     ----------
@@ -84,6 +87,7 @@ class PrefixSearch:
     deadline: Deadline
     threads: ThreadPoolExecutor
     n_threads: int = 1
+    most: float = np.inf
     finished: bool = False
     n_prefixes: int = 0
     _layers: list[tuple[Words, NDArray[np.uint8]]] = field(default_factory=list)
@@ -110,6 +114,8 @@ class PrefixSearch:
             self.n_prefixes += len(prefixes)
             if not len(prefixes):
                 break
+            if self.n_prefixes > self.most:
+                return None
             if len(prefixes) > FORESEEN_FROM:
                 if self._too_many(size, n):
                     return None
@@ -166,8 +172,8 @@ class PrefixSearch:
         share = len(self._layers[-1][0]) / comb(n, size)
         before = len(self._layers[-2][0]) / comb(n, size - 1) if size > 1 else 1.0
         falling = min(share / before, 1.0)
-        largest = max(comb(n, k) * share * falling ** (k - size) for k in range(size, n + 1))
-        return largest > 2 * self._most
+        later = [comb(n, k) * share * falling ** (k - size) for k in range(size, n + 1)]
+        return max(later) > 2 * self._most or sum(later) > 2 * self.most
 
     def _chosen(self, families: Families) -> Ints | None:
         """Return the indices of the best DAG's families; its order is read backwards from the last layer."""

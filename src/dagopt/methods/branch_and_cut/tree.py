@@ -135,8 +135,8 @@ class Tree:
     tell : callable, optional
         Called with score, bound, nodes of the tree, cuts and families left, after every LP.
     finish : callable, optional
-        Called with the point of the root, the families left and the best score where the root stalls. Returns the
-        families of a better DAG or None, and whether no DAG is better than that.
+        Called with the point of the root, the families left, the best score, and whether it is the last time, where the
+        root stalls. Returns the families of a better DAG or None, and whether no DAG is better than that.
     memory : int
         Bytes that the open nodes may take: beyond this, rows are forgotten and the search dives.
     enough : float
