@@ -419,7 +419,7 @@ class _Run:
             is_slow = needed > HOPELESS * left and (np.isfinite(needed) or listing is self._begun)
             is_long, is_late = needed > NEARLY_SHARE * left, self._deadline.elapsed() >= until
             too_many = is_long and np.isfinite(needed) and listing.n_likely > self.max_sets  # it may go on later
-            self.has_many = LEAST_LOOK < needed < left and self._is_worth_pricing(listing.n_likely)
+            self.has_many = not is_slow and LEAST_LOOK < needed < np.inf and self._is_worth_pricing(listing.n_likely)
             if ((is_slow or too_many) and self.is_priced) or (is_long and is_late) or self.has_many:
                 self._unlisted = listing
                 raise TooMany(listing.n_found, listing.n_likely)
