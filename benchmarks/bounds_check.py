@@ -3,8 +3,8 @@
 Each problem is solved by ``branch-and-cut``: as usual; *blind*, where it begins at the worst DAG that knowledge allows
 and learns of better ones from integer LP points alone, so that rows that cut off the optimum would show; and with a
 clock that stops it somewhere, where the bound must hold all the same. Gaussian problems are then solved in these ways
-once more, with so few sets to list that they are priced, and those without knowledge also by the search from the end of
-the order.
+once more: with so few sets to list that they are priced; with all of them listed, but priced before the tree; and those
+without knowledge also by the search from the end of the order.
 """
 
 from __future__ import annotations
@@ -177,11 +177,15 @@ def check(seed: int) -> list[str]:
         wrong.append(f"likelihood {bound} below {best}")
     rng = np.random.default_rng(seed)
     stop, few = int(rng.integers(5, 400)), int(rng.choice([1, 3 * problem.n_nodes, 10 * problem.n_nodes]))
-    kinds = ("", ", priced", ", from the end") if isinstance(problem.score, GaussianScore) else ("",)
+    kinds = ("", ", priced", ", priced first", ", from the end") if isinstance(problem.score, GaussianScore) else ("",)
     for name, kind in product(("usual", "blind", "stopped"), kinds):
         deadline = Deadline(float(stop), clock=_Ticks([0])) if name == "stopped" else Deadline(SECONDS)
-        with patch.object(suffixes, "FEWEST_NODES", 2 if kind == ", from the end" else suffixes.FEWEST_NODES):
-            result = _solve(problem, deadline, name == "blind", few if kind else 10**6)
+        with (
+            patch.object(suffixes, "FEWEST_NODES", 2 if kind == ", from the end" else suffixes.FEWEST_NODES),
+            patch.object(method, "MANY_SETS", 0 if kind == ", priced first" else method.MANY_SETS),
+        ):
+            is_listed = kind in ("", ", priced first")
+            result = _solve(problem, deadline, name == "blind", 10**6 if is_listed else few)
         name += kind
         assert result.score is not None
         if not problem.knowledge.allows_dag(result.adjacency) or not is_acyclic(result.adjacency):

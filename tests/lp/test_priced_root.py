@@ -11,6 +11,7 @@ from dagopt.deadline import Deadline
 from dagopt.families.undominated import Listing, TooMany
 from dagopt.graph.constraints import Constraints
 from dagopt.graph.dag import is_acyclic
+from dagopt.lp import priced_root
 from dagopt.lp.priced_root import PricedRoot
 from dagopt.lp.pricing import Pricing
 from dagopt.lp.rows.clusters import ClusterRows
@@ -68,6 +69,19 @@ def test_the_families_left_have_every_better_dag(seed):
         taken = np.zeros(len(root.families.node))
         taken[chosen] = 1.0
         assert taken[row.families] @ row.values <= row.upper + 1e-9
+
+
+def test_a_listing_without_time_is_given_up_and_the_bound_holds(monkeypatch):
+    """The next one has its own time; one that is never finished leaves what pricing proves."""
+    problem = problem_of(gaussian_table(10, 7, rows=500, density=0.3))
+    best = solve_exact(problem, **quiet())
+    monkeypatch.setattr(priced_root, "LISTING_PER_PRICE", 0.0)
+    monkeypatch.setattr(priced_root, "LISTING_SHARE", 0.0)
+    monkeypatch.setattr(Deadline, "remaining", lambda self: 0.0 if self.time_limit < 1e-6 else 100.0)
+    root, first = priced(problem, np.zeros((7, 7), dtype=np.int8), 10**6)
+    assert root.over
+    assert root.families is None
+    assert best.score - 1e-6 <= root.bound < first
 
 
 def test_the_families_left_have_the_best_dag_from_a_nearly_best_one():

@@ -63,6 +63,7 @@ STEPS_PER_SECOND = 2e7  # steps per node and second of the time limit, to be div
 LEAST_STEPS, MOST_STEPS = 20_000, 20_000_000  # per node
 WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
 MANY, MANY_SHARE = 60, 0.04  # with more candidates than this, the number of steps is multiplied by this
+LISTING_PER_PRICE, LISTING_SHARE = 2.0, 0.1  # of the last pricing, and of the time left: the longer one is its limit
 NEXT_LISTING = 0.7  # the listing is tried again when the gap has fallen to this share of what it was
 MOST_ROUNDS, ANY_NUMBER = 1_000_000, 1 << 62  # no limits
 MOST_IDLE = 8  # the run ends after this many rounds without a better bound or a new family
@@ -534,7 +535,15 @@ class PricedRoot:
         """List all families that a better DAG can have if there are few enough of them; say whether there are."""
         gap = self._best.bound - self._value
         limits = [one - gap - self._pricing.margin for one in self._best.most]
-        pool = self._pricing.listed(self._best.point, limits, max_sets, self._workers)
+        deadline = self._workers.deadline
+        clock = deadline.within(max(LISTING_PER_PRICE * self._price_seconds, LISTING_SHARE * deadline.remaining()))
+        try:
+            with Workers(clock, self._workers.progress, self._workers.count) as some:
+                pool = self._pricing.listed(self._best.point, limits, max_sets, some)
+        except Stopped:  # better multipliers leave fewer sets
+            if deadline.reason is not None:
+                raise
+            return False
         if pool is None:
             return False
         nodes = np.arange(pool.n_nodes)

@@ -43,7 +43,7 @@ LEAST_SHARE = 1e-6  # of a search, in estimates of how long it takes
 LEAST_SLACK, GROWTH, LESS_SLACK = 2.0, 2.0, 8.0  # of long searches; it is divided by the last number the next time
 HASTE = 0.3  # slack grows when this share of the time is left
 SHARE_PER_SWEEP = 0.05  # searches go on by fewer steps if those of all took a larger share of the time
-LISTING_EFFORT = 2  # a listing may take this many times the steps of pricing, per node
+LISTING_EFFORT = 20  # a listing may take this many times the steps of pricing, per node
 
 
 @dataclass(frozen=True, eq=False)

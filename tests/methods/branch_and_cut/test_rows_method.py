@@ -16,6 +16,7 @@ from dagopt.families.undominated import Listing, TooMany
 from dagopt.graph.constraints import Constraints
 from dagopt.lp.highs import LinearProgram, SolverError
 from dagopt.methods.branch_and_cut import branch_and_cut as solve
+from dagopt.methods.branch_and_cut.bound_parts import PricingTurns
 from dagopt.methods.branch_and_cut.branch_and_cut import ROW_KINDS, _too_many, solve_branch_and_cut
 from dagopt.methods.exact.exact import solve_exact
 from dagopt.methods.likelihood_bound import likelihood_bound
@@ -148,6 +149,52 @@ def test_a_listing_that_is_later_than_expected_leaves_a_bound(monkeypatch):
     assert solve_exact(problem, **quiet()).score <= result.bound < likelihood_bound(problem)
 
 
+def from_no_edges(problem, *others, **more):
+    """In place of the order search: the DAG without edges, far below the optimum."""
+    return np.zeros((problem.n_nodes, problem.n_nodes), dtype=np.int8), []
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("seed", range(6))
+def test_many_sets_that_are_listed_are_priced_first(seed, monkeypatch):
+    """Pricing leaves some of them, with the optimum, also if the best DAG known is far below it."""
+    problem = problem_of(gaussian_table(seed, 8, rows=[80, 300, 3000][seed % 3], density=0.4))
+    monkeypatch.setattr(solve, "MANY_SETS", 0)
+    if seed % 2:
+        monkeypatch.setattr(solve, "order_incumbent", from_no_edges)
+    result = solve_branch_and_cut(problem, **quiet())
+    best = solve_exact(problem, **quiet())
+    assert result.figures.n_pricing_rounds > 0
+    assert result.status == "optimal"
+    assert result.score == pytest.approx(best.score, rel=1e-9)
+    assert result.bound >= best.score - 1e-6
+
+
+@pytest.mark.parametrize("is_priced", [True, False])
+def test_a_listing_of_many_sets_waits_for_pricing(is_priced, monkeypatch):
+    """It goes on only if pricing leaves nothing; either way the optimum is proven."""
+    listed, run = [], Listing.run
+
+    def slow(self, workers):
+        listed.append(self)
+        if len(listed) == 1:
+            raise Stopped
+        return run(self, workers)
+
+    monkeypatch.setattr(solve, "MANY_SETS", 0)
+    monkeypatch.setattr(Listing, "run", slow)
+    monkeypatch.setattr(Listing, "seconds_left", lambda self, n_threads: 5.0)
+    monkeypatch.setattr(Listing, "n_likely", 1000.0)
+    if not is_priced:
+        monkeypatch.setattr(PricingTurns, "work", lambda self, clock: None)
+    problem = problem_of(gaussian_table(1, 8, rows=300, density=0.4))
+    result = solve_branch_and_cut(problem, **quiet())
+    assert "which are many: they are priced instead of listed" in result.notes[0]
+    assert len(listed) == (1 if is_priced else 2)
+    assert result.status == "optimal"
+    assert result.score == pytest.approx(solve_exact(problem, **quiet()).score, rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("found", "said"),
     [
@@ -157,9 +204,9 @@ def test_a_listing_that_is_later_than_expected_leaves_a_bound(monkeypatch):
 )
 def test_the_note_on_too_many_sets(found, said):
     """How many there are likely to be, and why they are not listed."""
-    assert said in _too_many(found, 4, SimpleNamespace(is_priced=True, has_bounds=True))
-    assert "max_parents=" in _too_many(found, 4, SimpleNamespace(is_priced=False, has_bounds=False))
-    assert "pairs of columns" in _too_many(found, 4, SimpleNamespace(is_priced=False, has_bounds=True))
+    assert said in _too_many(found, 4, SimpleNamespace(has_many=False, is_priced=True, has_bounds=True))
+    assert "max_parents=" in _too_many(found, 4, SimpleNamespace(has_many=False, is_priced=False, has_bounds=False))
+    assert "pairs of columns" in _too_many(found, 4, SimpleNamespace(has_many=False, is_priced=False, has_bounds=True))
 
 
 def test_sets_of_mixed_tables_that_are_too_many():

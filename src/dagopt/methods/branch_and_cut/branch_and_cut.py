@@ -42,7 +42,7 @@ from dagopt.lp.rows.matrices import logdet_finders
 from dagopt.lp.rows.row import Row, RowFinder
 from dagopt.lp.rows.symmetry import SymmetryRows, priorities, turns_are_free
 from dagopt.memory import available_bytes, parse_bytes
-from dagopt.methods.branch_and_cut.bound_parts import ListingTurns, PairTurns, PricingTurns
+from dagopt.methods.branch_and_cut.bound_parts import SECONDS_TO_PRICE, ListingTurns, PairTurns, PricingTurns
 from dagopt.methods.branch_and_cut.checkpoint import (
     Bounds,
     Saved,
@@ -87,6 +87,9 @@ ROW_KINDS = ("entropies", "matrices", "last-node", "symmetry", "local")
 ROWS_PER_ROUND = 20  # maximum number of rows of one kind added per round
 LOCAL_SIZE, GAUSSIAN_LOCAL_SIZE = 8, 6  # the largest sets of nodes with local cuts
 MOST_SETS = 600_000  # maximum number of listed sets
+MANY_SETS = 200_000  # from this number on sets are priced first, because few of them are left then
+MANY_SHARE = 0.5  # of the time left, before a listing of many sets goes on, or after it the tree begins,
+NEAR = 0.1  # unless pricing has left at most this share of the gap of the likelihood
 BYTES_PER_SET = 6_000  # memory per listed set, which is in a few hundred rows
 MOST_SCORED = 20_000_000  # maximum number of scored sets, for scores other than Gaussian likelihoods
 MOST_COLUMNS = 400  # behind blocks; beyond this a round of pricing takes longer than a minute
@@ -176,7 +179,8 @@ def can_bound(score: Score) -> bool:
 def _too_many(found: TooMany, max_sets: int, run: _Run) -> str:
     """Return the note on a listing that was given up: how many sets were found, and what is done instead."""
     likely = f", out of about {found.n_likely:,.0f}" if found.n_likely > found.n_found else ""
-    reason = f"more than max_sets={max_sets:,}" if found.n_found > max_sets else "which takes too long"
+    reason = "which are many" if run.has_many else "which takes too long"
+    reason = f"more than max_sets={max_sets:,}" if found.n_found > max_sets else reason
     instead = "they are priced instead of listed"
     if not run.is_priced:
         instead = "pairs of columns give a bound" if run.has_bounds else "this score has no pricing"
@@ -231,7 +235,8 @@ class _Run:
         self._root: PricedRoot | None = None
         self._pairs: PairBound | None = None
         self._suffixes: SuffixSearch | None = None
-        self._unlisted: Listing | None = None  # a listing that was given up for want of time
+        self._unlisted: Listing | None = None  # a listing that was given up for want of time, or has many sets
+        self.has_many = False  # whether these are priced before anything else
         self.saver = Saver(options.checkpoint, progress.note)
         self._identity = identity_of(problem, options.identity()) if self.saver.is_on else {}
         self._proofs: dict[Source, float] = {}  # of the run that is continued, by their source
@@ -295,13 +300,15 @@ class _Run:
             try:
                 families = self.list_sets(workers)
                 self._note = f"{len(families.node):,} parent sets can be part of a best DAG"
-                return families, dag, []
+                self.has_many = self._unlisted is not None and self._is_worth_pricing(len(families))
+                if not self.has_many:
+                    return families, dag, []
             except Stopped:
                 return self.answer(dag, None, ("stopped before all parent sets were listed",))
             except TooMany as found:
                 self._note = _too_many(found, self.max_sets, self)
                 self._progress.note(self._note)
-        if saved is None or saved.suffixes is not None:
+        if (saved is None and not self.has_many) or (saved is not None and saved.suffixes is not None):
             search = self.search_from_end(dag, workers, None if saved is None else saved.suffixes)
             if search is not None:
                 dag = search.dag
@@ -380,6 +387,7 @@ class _Run:
             listing.most_sets = self.max_sets
             try:
                 families = self._list(listing, workers)
+                self._unlisted = listing
             finally:
                 self._narrowed = listing.knowledge
         else:
@@ -413,13 +421,21 @@ class _Run:
             is_slow = needed > HOPELESS * left and (np.isfinite(needed) or listing is self._begun)
             is_long, is_late = needed > NEARLY_SHARE * left, self._deadline.elapsed() >= until
             too_many = is_long and np.isfinite(needed) and listing.n_likely > self.max_sets  # it may go on later
-            if ((is_slow or too_many) and self.is_priced) or (is_long and is_late):
+            self.has_many = not is_slow and LEAST_LOOK < needed < np.inf and self._is_worth_pricing(listing.n_likely)
+            if ((is_slow or too_many) and self.is_priced) or (is_long and is_late) or self.has_many:
                 self._unlisted = listing
                 raise TooMany(listing.n_found, listing.n_likely)
             if self._deadline.elapsed() >= until and self._pairs is None and self._dag is not None:
                 pairs = self._pair_bound(self._dag, workers)  # the listing may be later than expected
                 if pairs is not None:
                     pairs.run(self._deadline.within(PAIRS_SHARE * left))
+
+    def _is_worth_pricing(self, n_sets: float) -> bool:
+        """Say whether so many undominated sets are better priced first, and there is time for that."""
+        columns, needed = self._columns, SECONDS_TO_PRICE * self._problem.n_nodes**2
+        is_plain = columns is not None and columns.is_same and not self._problem.knowledge.safe.any()
+        is_one = is_plain and self._dag is not None and self._deadline.remaining() > needed
+        return is_one and MANY_SETS < n_sets <= self.max_sets
 
     def _pair_bound(self, dag: Dag, workers: Workers) -> PairBound | None:
         """Return the bound by pairs, which is begun if there is none yet; None if the score has none."""
@@ -475,6 +491,8 @@ class _Run:
                 if begun is not None:
                     pricing.begin()
                 parts.append(pricing)
+                if self.has_many:
+                    self._price_first(pricing, value, tolerance)
             if listing is not None:
                 parts.append(listing)
             take_turns(parts, value, tolerance, self._deadline)
@@ -483,6 +501,14 @@ class _Run:
         if listing is not None and listing.families is not None:
             return dag, listing.families, []
         return (dag, None, []) if self._root is None else (dag, self._root.families, self._root.rows)
+
+    def _price_first(self, pricing: PricingTurns, value: float, tolerance: float) -> None:
+        """Let pricing work before all else: for part of the time, or all of it if it closes most of the gap."""
+        first = pricing.begin().bound
+        seconds = MANY_SHARE * min(self._deadline.remaining(), LISTING_TIME)
+        take_turns([pricing], value, tolerance, self._deadline.within(seconds))
+        if pricing.bound - value <= NEAR * (first - value):
+            take_turns([pricing], value, tolerance, self._deadline)
 
     def _make_root(
         self,
