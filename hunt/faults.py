@@ -467,8 +467,8 @@ _SCORES = (
     Fault(
         "interventions: the score of all rows",
         "scores/interventional.py",
-        "found = self.parts[int(node)].local_and_bounds(",
-        "found = self.parts[0].local_and_bounds(",
+        "bounds[chosen] = part.local_and_bounds(",
+        "bounds[chosen] = self.parts[0].local_and_bounds(",
         f"{SCORES}/test_interventional.py {SCORES}/test_rounding.py",
         "others",
     ),

@@ -95,7 +95,7 @@ def test_an_estimator_is_a_class_with_fields(toy, data):
 
 def test_a_score_is_an_entry(data, monkeypatch):
     """A score in the registry is known by name wherever a score is named."""
-    maker = {"discrete": lambda table, options: BDeuScore(table, 10 * options.equivalent_sample_size)}
+    maker = {"discrete": lambda table, options, _: BDeuScore(table, 10 * options.equivalent_sample_size)}
     monkeypatch.setitem(SCORES, "bdeu10", NamedScore("BDeu with ten times the prior", maker))
     expected = dagopt.learn(data, "hc", score="bdeu", equivalent_sample_size=10.0)
     assert dagopt.learn(data, "hc", score="bdeu10").score == pytest.approx(expected.score)

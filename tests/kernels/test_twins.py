@@ -36,6 +36,7 @@ TWINS = {
         "counts.counting.chain",
         "counts.counting.joint_chain",
     ],
+    "kernels/counts/test_counting.py::test_the_sum_over_the_cells_of_a_set": ["counts.counting.cell_sum"],
     "kernels/counts/test_counting.py::test_additions_are_joints_of_larger_sets": ["counts.counting.additions"],
     "kernels/counts/test_counting.py::test_all_joints_cover_all_masks": ["counts.counting.all_joints"],
     "kernels/counts/test_counting.py::test_slices_cover_the_sets_with_given_high_bits": [

@@ -128,7 +128,7 @@ class CuttingPlanes(StructureLearner):
 
     method: ClassVar[MethodName] = "gobnilp"
 
-    local_size: int = 10
+    local_size: int = 6
     restarts: int = 100
     random_state: int = 0
     n_jobs: int | None = None

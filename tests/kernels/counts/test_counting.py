@@ -111,6 +111,18 @@ def test_chains_are_joints_of_prefixes(case):
             assert together[k] == pytest.approx(case.joint([*order[:k], node]), rel=1e-9, abs=1e-9)
 
 
+def test_the_sum_over_the_cells_of_a_set(case):
+    """Rows labelled by the levels of some columns give the joint of these columns."""
+    for size in (1, 2):
+        columns = list(range(size))
+        cells, span = np.zeros(case.codes.shape[1], dtype=np.int64), 1
+        for j in columns:
+            span = kernels.refine(cells, np.int64(span), case.data.codes[j], case.arity[j])
+        product = float(math.prod(int(case.arity[j]) for j in columns))
+        found = kernels.cell_sum(cells, span, *case.data[2:], product)
+        assert found == pytest.approx(case.joint(columns), rel=1e-9, abs=1e-9)
+
+
 def test_additions_are_joints_of_larger_sets(case):
     """Each column outside is added by counting; the node and its parents are NaN."""
     for i, J in _pairs(case):
