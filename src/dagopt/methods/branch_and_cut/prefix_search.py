@@ -45,6 +45,7 @@ MOST_NODES = 62  # a prefix is the bits of one word
 MOST_PREFIXES = 16_000_000  # of one size
 BYTES_PER_PREFIX = 120  # for the tables of two layers and what is kept of earlier ones
 FORESEEN_FROM = 20_000  # from this many prefixes of one size on, later layers are predicted and groups are used
+FORESEEN_SHARE = 0.12  # of those that may be kept, from which on their sum is predicted: the first layers say too much
 GROUP = 14  # the number of nodes in the largest group
 CHUNK = 20_000  # prefixes between two looks at the clock
 NO_GROUPS = kernels.Groups(
@@ -173,7 +174,8 @@ class PrefixSearch:
         before = len(self._layers[-2][0]) / comb(n, size - 1) if size > 1 else 1.0
         falling = min(share / before, 1.0)
         later = [comb(n, k) * share * falling ** (k - size) for k in range(size, n + 1)]
-        return max(later) > 2 * self._most or sum(later) > 2 * self.most
+        may_be_many = self.n_prefixes > FORESEEN_SHARE * self.most and sum(later) > 2 * self.most
+        return max(later) > 2 * self._most or may_be_many
 
     def _chosen(self, families: Families) -> Ints | None:
         """Return the indices of the best DAG's families; its order is read backwards from the last layer."""
