@@ -101,6 +101,21 @@ def test_pricing_is_continued_to_the_same_end(kept, tmp_path, monkeypatch):
         assert resumed.details["n_pricing_rounds"] == alone.details["n_pricing_rounds"]
 
 
+def test_what_a_search_that_was_given_up_visited_is_kept(kept, tmp_path, monkeypatch):
+    """Pricing that goes on after it reports as many sets as a run that was not stopped."""
+    monkeypatch.setattr(suffix_search, "FEWEST_NODES", 2)
+    monkeypatch.setattr(suffix_search, "FORESEEN_FROM", 3)
+    monkeypatch.setattr(suffix_search.SuffixSearch, "_too_many", lambda *facts: True)
+    monkeypatch.setattr(PairBound, "run", lambda pairs, until=None: setattr(pairs, "over", True))
+    data, _ = dagopt.simulate(9, 1000, 2.0, 1)
+    options = {"max_sets": 10, "checkpoint": tmp_path / "run.json"}
+    alone = dagopt.learn(data, "branch-and-cut", **options)
+    assert alone.details["n_states"] > 0
+    assert alone.details["n_pricing_rounds"] > 0
+    resumed = dagopt.learn(data, "branch-and-cut", **(options | {"checkpoint": kept[-1], "resume": True}))
+    assert outcome(resumed) == outcome(alone)
+
+
 def test_pairs_go_on_from_their_state():
     """The bound of another run is not above the one that it goes on from, and in the end nearly that of one run."""
     problem = problem_of(dagopt.as_table(dagopt.simulate(10, 300, 2.0, 0).data))

@@ -241,6 +241,7 @@ class _Run:
         self._identity = identity_of(problem, options.identity()) if self.saver.is_on else {}
         self._proofs: dict[Source, float] = {}  # of the run that is continued, by their source
         self._seconds = 0.0  # that it took
+        self._n_states_before: int | None = None
         self._is_core = False  # whether the tree leaves out parents that lie in no cycle
         self._met: list[BareFamily] = []
         self._note = ""
@@ -277,6 +278,7 @@ class _Run:
         self._seconds = saved.trace[-1][0] if saved.trace else 0.0
         self._met = saved.met
         self._narrowed = replace(self._problem.knowledge, may=saved.may)
+        self._n_states_before = saved.n_states
         return saved
 
     def _search_orders(self) -> Dag:
@@ -324,7 +326,8 @@ class _Run:
     def _save(self, dag: Dag, **stage: Any) -> None:
         """Take note of the state of a stage that started from a DAG."""
         if self.saver.is_on:
-            saved = Saved(dag, self._met, self._narrowed.may, self._note, self._outer(), list(self._trace), **stage)
+            facts = (self._narrowed.may, self._note, self._outer(), list(self._trace))
+            saved = Saved(dag, self._met, *facts, **stage, n_states=self._n_states)
             self.saver.note(lambda: saved_content(saved, self._identity, self._problem))
 
     def _outer(self) -> dict[Source, float]:
@@ -339,6 +342,11 @@ class _Run:
             if np.isfinite(bound):
                 found[source] = min(float(bound), found.get(source, np.inf))
         return found
+
+    @property
+    def _n_states(self) -> int | None:
+        """How many sets the search from the end of the order has visited, perhaps before the run was continued."""
+        return self._n_states_before if self._suffixes is None else self._suffixes.n_states
 
     @property
     def is_priced(self) -> bool:
@@ -657,7 +665,7 @@ class _Run:
         scope = scope_of(self._problem.knowledge)
         status: Status = self._deadline.reason or "converged"
         proofs: list[Certificate | None] = []
-        figures: dict[str, Any] = worth(self._problem, dag)
+        figures: dict[str, Any] = worth(self._problem, dag) | {"n_states": self._n_states}
         proofs += [Certificate(bound, scope, source) for source, bound in self._proofs.items()]
         if self._pairs is not None and np.isfinite(self._pairs.bound):
             proofs.append(Certificate(self._pairs.bound, scope, "pairs"))
@@ -671,7 +679,6 @@ class _Run:
         if self._suffixes is not None and np.isfinite(self._suffixes.bound):
             proofs.append(Certificate(self._suffixes.bound, scope, "search from the end"))
             roots.append(self._suffixes.root_bound)
-            figures["n_states"] = self._suffixes.n_states
             if self._suffixes.finished:
                 status = "optimal"
         if outcome is not None:

@@ -35,7 +35,7 @@ from dagopt.schema import Misfit, Shape, check, items, mapping, maybe, number, p
 
 __all__ = ["Bounds", "Saved", "load_saved", "packed_tree", "saved_content", "unpacked_tree"]
 
-VERSION = 1  # of the file
+VERSION = 2  # of the file
 WORD = 64  # bits
 
 
@@ -70,6 +70,8 @@ class Saved:
         The state of the stage; the others are None.
     is_core : bool
         Whether the tree leaves out the parents that lie in no cycle; its families are saved with them.
+    n_states : int or None
+        How many sets a search from the end of the order that is over has visited.
     """
 
     dag: Dag
@@ -82,6 +84,7 @@ class Saved:
     suffixes: SuffixState | None = None
     bounds: Bounds | None = None
     is_core: bool = False
+    n_states: int | None = None
 
 
 def saved_content(saved: Saved, identity: dict[str, Any], problem: Problem) -> dict[str, Any]:
@@ -101,6 +104,7 @@ def saved_content(saved: Saved, identity: dict[str, Any], problem: Problem) -> d
         "suffixes": None if saved.suffixes is None else _suffixes(saved.suffixes),
         "bounds": None if saved.bounds is None else _bounds(saved.bounds, table),
         "is_core": saved.is_core,
+        "n_states": saved.n_states,
     }
     return content | {"table": table.content()}
 
@@ -131,8 +135,9 @@ def load_saved(path: str | Path, identity: dict[str, Any], problem: Problem) -> 
         raise InputError(f"{path}: expected a tree, suffixes or bounds but got none of them; {AGAIN}")
     trace = [tuple(one) for one in found["trace"]]
     return Saved(
-        dag, met, found["may"], found["note"], found["proofs"], trace, tree, suffixes, bounds, found["is_core"]
-    )
+        dag, met, found["may"], found["note"], found["proofs"], trace, tree, suffixes, bounds, found["is_core"],
+        found["n_states"],
+    )  # fmt: skip
 
 
 def packed_tree(state: TreeState, problem: Problem) -> dict[str, Any]:
@@ -177,6 +182,7 @@ def _shape(n: int) -> Shape:
         suffixes=plain,
         bounds=plain,
         is_core=truth,
+        n_states=maybe(whole(0)),
     )
 
 
