@@ -27,6 +27,7 @@ Cluster = frozenset[int]
 
 COMPARING = "comparing parent sets"
 COMPARED = 1_000  # families that are compared with all earlier ones between two looks at the clock
+LARGEST_BITS = 17  # scores are searched as numbers below 2^17: sums over a thousand nodes round by less than 1e-7
 MOST_MASK_NODES = 62  # the most nodes whose sets fit in the bits of one signed 64-bit integer
 SUPPORT_TOLERANCE = 1e-9  # LP values up to this count as zero
 
@@ -241,8 +242,10 @@ class Families:
 
     @cached_property
     def lists(self) -> orders.Lists:
-        """The families in the form for the order search."""
-        lists: orders.Lists = orders.lists_of(*self.listed, self.score, self.offsets)
+        """The families in the form for the order search; large scores in a unit in which rounding is no gain."""
+        size = float(np.abs(self.score[np.isfinite(self.score)]).max(initial=0.0))
+        values = np.ldexp(self.score, min(LARGEST_BITS - int(np.frexp(size)[1]), 0))
+        lists: orders.Lists = orders.lists_of(*self.listed, values, self.offsets)
         return lists
 
     def in_row(self, cluster: Cluster) -> Ints:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import dagopt
 from dagopt.deadline import Deadline
+from dagopt.families.families import Families
 from dagopt.families.listing import candidate_pool, limited
 from dagopt.graph.order import is_acyclic
 from dagopt.methods.exact.exact import solve_given_pool
@@ -16,6 +19,7 @@ from dagopt.methods.orders.order import solve_order
 from dagopt.methods.orders.small_sets import SmallSets
 from dagopt.progress import NoProgress
 from dagopt.workers import Workers
+from made_pools import random_pool
 from made_problems import permuted, problem_of, quiet, stopped_after
 
 
@@ -132,3 +136,23 @@ def test_knowledge_holds():
     problem = simulated("gaussian", required=[(names[3], names[0])], forbidden=[(names[1], names[2])], max_parents=1)
     found = best_of_small_sets(problem)
     assert problem.knowledge.allows_dag(found)
+
+
+@pytest.mark.parametrize("power", [40, 500])
+def test_a_search_over_huge_scores_ends_with_the_same_dag(power):
+    """Rounding of scores of 1e15 or 1e150 is no gain: the search once went on for ever."""
+    pool = Families.from_list(12, random_pool(np.random.default_rng(power), 12, 30)).without_dominated()
+    huge = replace(pool, score=np.ldexp(pool.score + 1 / 3, power))
+    found, same = (best_of_orders(one, None, 60, np.random.default_rng(1), Deadline()) for one in (pool, huge))
+    assert (found == same).all()
+
+
+def test_kicks_of_huge_scores_gain_nothing_in_the_end():
+    """Beliefs of 700 beside scores of 1e-150, which become 1e153 and 1, as the hunt drew them."""
+    rng = np.random.default_rng(0)
+    pool = Families.from_list(6, random_pool(rng, 6, 20)).without_dominated()
+    score = np.where(rng.random(len(pool)) < 0.3, 7.3e153, 0.0) + rng.normal(size=len(pool))
+    order = np.lexsort((-score, pool.node))
+    mixed = replace(pool, score=score[order], words=pool.words[order])
+    best = best_of_orders(mixed, None, 60, np.random.default_rng(1), Deadline())
+    assert is_acyclic(mixed.adjacency(best))
