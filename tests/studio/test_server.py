@@ -110,6 +110,7 @@ def test_it_listens_on_this_machine_only(server):
         ("knowledge", {"forbidden": "all"}),
         ("knowledge", {"max_parents": [1]}),
         ("learn", {"base": 77}),
+        ("learn", {"base": "\ud800"}),
         ("runs/55/ask", {}),
     ],
 )

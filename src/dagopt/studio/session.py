@@ -121,7 +121,7 @@ class Session:
         for one in self.runs:
             if one["number"] == number:
                 return one
-        raise InputError(f"there is no run {number}; it has {len(self.runs)} runs")
+        raise InputError(f"there is no run {shortened(number)}; it has {len(self.runs)} runs")
 
     def save(self) -> None:
         """Write the session, completely or not at all."""
