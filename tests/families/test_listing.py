@@ -23,6 +23,7 @@ from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
 from dagopt.workers import Workers
 from every_dag import consistent_constraints, make_problem, members, problems, totals
+from made_problems import LooksLeft
 
 
 def listed(problem, n_jobs=1):
@@ -119,20 +120,6 @@ def test_slack_keeps_what_is_not_much_worse_than_its_subsets(kind, slack):
         scores = {m: problem.score.local(i, members(m)) for m in sets}
         wanted = {m for m in sets if all(scores[m] > scores[o] - slack for o in sets if o != m and o & ~m == 0)}
         assert set(pool.masks[pool.own(i)].tolist()) == wanted
-
-
-class LooksLeft(Deadline):
-    """A deadline that comes after so many looks at it."""
-
-    def __init__(self, looks):
-        super().__init__()
-        self.looks = looks
-
-    @property
-    def reason(self):
-        """Count."""
-        self.looks -= 1
-        return "time_limit" if self.looks < 0 else None
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "multinomial", "bdeu"])

@@ -105,3 +105,17 @@ def stopped_after(looks):
     """Return a deadline that is over at the given look at the clock."""
     count = iter(range(10**9))
     return Deadline(looks + 0.5, clock=lambda: float(next(count)))
+
+
+class LooksLeft(Deadline):
+    """A deadline that is over after so many looks at whether it is, however often the clock is read besides."""
+
+    def __init__(self, looks):
+        super().__init__()
+        self.looks = looks
+
+    @property
+    def reason(self):
+        """Count."""
+        self.looks -= 1
+        return "time_limit" if self.looks < 0 else None

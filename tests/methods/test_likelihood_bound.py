@@ -19,7 +19,7 @@ from dagopt.methods.likelihood_bound import (
 )
 from dagopt.results.answer import Answer
 from every_dag import make_problem, problems, totals
-from made_problems import gaussian_table, problem_of
+from made_problems import LooksLeft, gaussian_table, problem_of
 
 
 @given(problem=problems(max_nodes=5))
@@ -161,20 +161,6 @@ def test_without_a_bound_a_note_says_why_and_what_to_do(reason, monkeypatch):
     (note,) = [note for note in result.notes if note.startswith("no bound: ")]
     assert reason in note
     assert any(way in note for way in ("give", "use", "leave"))
-
-
-class LooksLeft(Deadline):
-    """A deadline that comes after so many looks at it."""
-
-    def __init__(self, looks):
-        super().__init__()
-        self.left = looks
-
-    @property
-    def reason(self):
-        """Count."""
-        self.left -= 1
-        return "time_limit" if self.left < 0 else None
 
 
 @pytest.mark.parametrize("looks", [0, 2, 4, 100])

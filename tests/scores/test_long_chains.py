@@ -6,26 +6,13 @@ import numpy as np
 import pytest
 
 import dagopt
-from dagopt.deadline import FOREVER, Deadline, Stopped
+from dagopt.deadline import FOREVER, Stopped
 from dagopt.kernels.counts import counting
 from dagopt.kernels.gaussian import logdet, vectors
 from dagopt.scores import block_likelihood, degenerate_gaussian, long_chains, multinomial
 from dagopt.scores import gaussian as gaussian_scores
 from dagopt.scores.block_likelihood import below_least_eigenvalue, rounding_margin
-
-
-class LooksLeft(Deadline):
-    """A deadline that comes after so many looks at it."""
-
-    def __init__(self, looks):
-        super().__init__()
-        self.left = looks
-
-    @property
-    def reason(self):
-        """Count."""
-        self.left -= 1
-        return "time_limit" if self.left < 0 else None
+from made_problems import LooksLeft
 
 
 def columns_of(seed, n, rows, copies=0):

@@ -17,6 +17,7 @@ from dagopt.methods.cg_dca.dca_pricing import DcaPricer
 from dagopt.methods.cg_dca.exhaustive_pricing import FAMILIES_PER_CALL, ExhaustivePricer
 from made_masters import direct_local, problem_of, subsets, table_of
 from made_pricing import allowed_sets, made_master, made_problem
+from made_problems import LooksLeft
 
 SEEDS = st.integers(0, 2**16)
 KINDS = st.sampled_from(["gaussian", "discrete"])
@@ -172,16 +173,6 @@ def test_shortening_a_set_looks_at_the_clock():
         def value(self, chosen):
             looks.append(len(chosen))
             return float(len(chosen))
-
-    class LooksLeft(Deadline):
-        def __init__(self, looks):
-            super().__init__()
-            self.left = looks
-
-        @property
-        def reason(self):
-            self.left -= 1
-            return "time_limit" if self.left < 0 else None
 
     positions = np.arange(1000)
     with pytest.raises(Stopped):
