@@ -325,8 +325,15 @@ _SEARCHES = (
     Fault(
         "priced sets: the quadratic bound times 0.9",
         "kernels/gaussian/price_ceiling.py",
-        "bound += constant + ROUNDING * (1.0 + bound)",
-        "bound = 0.9 * bound + constant",
+        "found = constant + 0.5 * _ascend(",
+        "found = constant + 0.4 * _ascend(",
+        PRICE,
+    ),
+    Fault(
+        "priced sets: what is missing to the bound counts twice for each candidate",
+        "kernels/gaussian/price_ceiling.py",
+        "one = found + 0.5 * (min(prices.terms[p], 0.0) - min(largest, 0.0)) / middle",
+        "one = found + min(prices.terms[p], 0.0) / middle",
         PRICE,
     ),
     Fault(

@@ -67,7 +67,7 @@ def test_numbers(method, numbers, counted):
     """Whatever the method; the start that is given is checked once too."""
     path, dag = numbers
     jobs = {"n_jobs": 1} if "n_jobs" in METHODS[method].options() else {}
-    result = dagopt.learn(path, method, start=dag, time_limit=60, progress=False, **jobs)
+    result = dagopt.learn(path, method, start=dag, time_limit=600, progress=False, **jobs)
     assert counted["start"] == counted["hash"] == 1
     assert counted[ScoreOptions] == counted[DataOptions] == 1
     if method not in ("order", "hc"):  # which search for reversed edges too, with options of their own

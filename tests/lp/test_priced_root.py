@@ -164,8 +164,8 @@ def test_prices_between_the_best_multipliers_and_the_centre_prove_a_bound(seed, 
     whole = Pricing.all_nodes
     shares = []
 
-    def only_between(self, point, least, count, workers, hopeless=np.inf):
-        bound, found = whole(self, point, least, count, workers, hopeless)
+    def only_between(self, point, least, count, workers, *limits):
+        bound, found = whole(self, point, least, count, workers, *limits)
         shares.append(self.prices(point).whole)
         return (bound if shares[-1] > 0.25 else np.inf), found
 

@@ -95,7 +95,7 @@ def test_a_pricing_that_is_given_up_still_gives_a_bound(seed, n, known):
         Workers(Deadline(1e3), NoProgress(), 1) as workers,
     ):
         bound, found = Pricing(problem.score, problem.knowledge, 10**6).all_nodes(
-            point, np.full(n, -1e9), 2, workers, hopeless=1.0
+            point, np.full(n, -1e9), 2, workers, allowed=1.0, hopeless=1.0
         )
     assert bound >= expected - 1e-6
     assert sum(one.n_steps for one in found) <= n

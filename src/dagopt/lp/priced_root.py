@@ -49,11 +49,11 @@ KNOWN_STARTS = 5  # climbs per node from sets that are known to have large remai
 MOST_CLIMBS = 60  # maximum number of rounds of climbs before sets are priced
 CLOSE = 0.05  # sets are priced earlier if the guessed bound is within this share of the gap of the LP's value
 CLIMB_SHARE = 0.08  # of the time left: if the climbs of one round take longer, pricing is given up
-CLIMBING_SHARE = 0.35  # of the time left, at most, before sets are priced for the first time
+CLIMBING_SHARE = 0.15  # of the time left, at most, before sets are priced for the first time
 TIME_TO_PRICE = 2.0  # time kept for another pricing, as a multiple of what the last one took
 CLIMBING_PER_PRICE = 3.0  # sets are priced again after climbing for so many times the seconds of the last pricing,
 WORTH_PRICING = 0.1  # if the guess is below the bound by this share of the gap
-PRICING_SHARE = 0.35  # of the time left, at most, for a pricing, if none has taken longer
+PRICING_SHARE = 0.35  # of the time left, for a pricing that is not nearly done, if none has taken longer
 HOPELESS = 2.5  # a pricing is given up after its first steps if it is expected to take so many times that
 CENTRE_SHARE = 0.5  # the weight of the best multipliers known in the point where climbs look for sets
 LESS, MORE, MOST_SHARE = 0.3, 0.3, 0.9  # of the best ones in prices: its steps after a better bound and another one
@@ -479,12 +479,11 @@ class PricedRoot:
         """Find the bound that multipliers give, and add sets with large remainders; return how many are new."""
         deadline = self._workers.deadline
         least, begin = self._largest_known(point), deadline.elapsed()
-        clock = deadline
+        allowed = hopeless = np.inf
         if self._effort.climbs and np.isfinite(deadline.remaining()):
-            clock = deadline.within(max(PRICING_SHARE * deadline.remaining(), TIME_TO_PRICE * self._price_seconds))
-        with Workers(clock, self._workers.progress, self._workers.count) as some:
-            hopeless = HOPELESS if self._effort.climbs else np.inf
-            bound, found = self._pricing.all_nodes(point, least, FAMILIES_PER_NODE, some, hopeless)
+            allowed = max(PRICING_SHARE * deadline.remaining(), TIME_TO_PRICE * self._price_seconds)
+            hopeless = HOPELESS
+        bound, found = self._pricing.all_nodes(point, least, FAMILIES_PER_NODE, self._workers, allowed, hopeless)
         self._price_seconds = deadline.elapsed() - begin
         self._n_steps += sum(one.n_steps for one in found)
         better = bound < self._best.bound

@@ -41,7 +41,7 @@ LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known one
 FIRST_STEPS = 2_000  # of each search, before the next one goes on
 LEAST_SHARE = 1e-6  # of a search, in estimates of how long it takes
 LEAST_SLACK, GROWTH, LESS_SLACK = 2.0, 2.0, 8.0  # of long searches; it is divided by the last number the next time
-HASTE = 0.3  # slack grows when this share of the time is left
+FINISHED_SHARE, MOST_SHARE = 0.7, 0.9  # of the time left in which searches end as expected: else slack grows; given up
 SHARE_PER_SWEEP = 0.05  # searches go on by fewer steps if those of all took a larger share of the time
 LISTING_EFFORT = 20  # a listing may take this many times the steps of pricing, per node
 
@@ -139,20 +139,22 @@ class Pricing:
         least: Sequence[float] | Floats,
         count: int,
         workers: Workers,
+        allowed: float = np.inf,
         hopeless: float = np.inf,
     ) -> tuple[float, list[NodePrice]]:
         """Return a bound on all DAGs, and for each node the ``count`` best sets and a bound on all of them.
 
         ``least`` has the remainder of a known set for each node. All searches go on side by side. Those that take too
-        many steps, or most of the time that was left, look for larger and larger remainders only. At the deadline the
-        bound is what is proven by then, and also if the first steps let expect that the searches take ``hopeless``
-        times the time that is left.
+        many steps, or are not expected to end in time, look for larger and larger remainders only. The bound is what
+        is proven at the deadline; or when ``allowed`` seconds are over, unless the rest is expected to take less than
+        ``MOST_SHARE`` of the time left; or after the first steps, if by these the searches are expected to take
+        ``hopeless`` times the allowed seconds.
         """
         n = self._score.n_nodes
         prices = self.prices(point)
         slack = np.where(self._slack > LEAST_SLACK, self._slack / LESS_SLACK, 0.0)
         searches = [self.search(i, prices, float(least[i]) + slack[i]) for i in range(n)]
-        begin = before = workers.deadline.remaining()
+        begin = before = workers.deadline.elapsed()
         steps, is_first = FIRST_STEPS, True
         left = list(range(n))
         try:
@@ -160,14 +162,18 @@ class Pricing:
                 pieces = [partial(_run, searches[i], steps, self._piece, count, workers.deadline) for i in left]
                 workers.each("pricing", pieces, n)
                 left = [i for i in left if not searches[i].over]
-                now = workers.deadline.remaining()
-                if is_first and _expected(searches, before - now) > hopeless * now:
+                now, remaining = workers.deadline.elapsed(), workers.deadline.remaining()
+                expected = _expected(searches, now - begin)
+                in_time = expected < FINISHED_SHARE * remaining
+                if (is_first and expected > hopeless * allowed) or (
+                    now - begin > allowed and expected > MOST_SHARE * remaining
+                ):
                     break
                 is_first = False
-                late = now < HASTE * begin
-                steps = max(steps // 2, STEPS_PER_PIECE) if before - now > SHARE_PER_SWEEP * begin else 2 * steps
+                is_long = now - before > SHARE_PER_SWEEP * min(allowed, remaining)
+                steps = max(steps // 2, STEPS_PER_PIECE) if is_long else 2 * steps
                 for i in left:
-                    if late or searches[i].n_steps >= self.most_steps:
+                    if not in_time or searches[i].n_steps >= self.most_steps:
                         slack[i] = max(GROWTH * slack[i], LEAST_SLACK)
                         searches[i].raise_limit(float(least[i]) + slack[i] - float(self.constant[i]))
                 before = now

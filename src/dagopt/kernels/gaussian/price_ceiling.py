@@ -10,19 +10,28 @@ e = ½ Σ_r w_r (log (c_r / var_r(i | J)) + var_r(i | J) / c_r - 1), the rows su
 
     -e - ½ (x'A x - 2 a'x) / κ.
 
-The likelihood gains at most ½ β p, where p = s₁ - var_S(i | T) and β is the slope of the chord of -N log between s₁ and
-s₀. With b = S_Ri, p = b'x, and x_j ((S x)_j - b_j) = 0 for every candidate j: it is not in T, or x is a regression. So
-for every diagonal matrix D the gain minus what the rows subtract is at most e plus half the maximum over x of
+The range from s₁ to s₀ is cut into pieces of one ratio. If var_S(i | T) is in the piece that begins at u, the
+likelihood gains at most ½ N log (s₁ / u) + ½ β (p - s₁ + u), where p = s₁ - var_S(i | T) and β is the slope of the
+chord of -N log over the piece. With b = S_Ri, p = b'x, and x_j ((S x)_j - b_j) = 0 for every candidate j: it is not in
+T, or x is a regression. So for every d the gain minus what the rows subtract is at most a constant plus half of h'x -
+x'H x, with h = (β + d) b - 2 a / κ and H = d S - A / κ, where κ belongs to the middle of the piece. Each member j of T
+costs at least c_j: the penalty, and its share of the clusters and tables that J does not meet. So the remainder grows
+by at most the constant and half the maximum of
 
-    β b'x - 2 a'x / κ + x'A x / κ - x'D (S x - b),
+    h'x - x'H x - Σ_j 2 c_j [x_j ≠ 0].
 
-which is ¼ h'H⁻¹h with h = (β + D) b - 2 a / κ and H = ½ (D S + S D) - A / κ if H is positive definite. If the rows
-resemble the likelihood, with Σ w_r = (1 - ε) N, this is about ε times what the likelihood can gain, where the bounds in
-``prices.py`` have all of it.
+Let Δ be diagonal with Q = H - Δ positive definite, and for any y
 
-The bound is convex in D, which a few steps along its slope improve; the next step of the search begins with the same D.
-When a member is taken, A changes by a sum of products of what ``prices.py`` keeps for each row. The v_r are those of
-some J above, until they differ too much from var_r(i | J).
+    r = h - 2 Q y,    t_j = r_j² / (4 δ_j) - 2 c_j.
+
+As x'Q x ≥ 2 y'Q x - y'Q y, the maximum is at most y'Q y + Σ_j max(0, t_j), and for sets that contain j at most that
+with t_j itself: j is left out if that is too little. The best y solves the perspective relaxation of the choice of a
+set. If the rows resemble the likelihood, with Σ w_r = (1 - ε) N, H is small, and the bound is far below what the
+likelihood can gain, which the bounds in ``prices.py`` have.
+
+Δ is a multiple of the variances 1 / (H⁻¹)_jj, the largest one that leaves Q positive definite. When a member is taken,
+A changes by a sum of products of what ``prices.py`` keeps for each row. The v_r are those of some J above, until they
+differ too much from var_r(i | J).
 """
 
 from __future__ import annotations
@@ -34,15 +43,18 @@ import numpy as np
 from dagopt.kernels.cuts.logdet_rows import dot
 from dagopt.kernels.store import njit
 
-LEAST_PIVOT = 1e-5  # of H, relative to the diagonal of D S
+LEAST_PIVOT = 1e-5  # of H and Q, relative to the diagonal of d S
 ROUNDING = 1e-6  # of the bound: far more than such pivots and variances can cause
 LEAST_VARIANCE = 1e-6  # no attempt is made if a row has a smaller one
 MOST_LOST = 0.5  # by v_r that are not var_r(i | J)
-LEAST_SHARE = 0.1  # no attempt is made if this share of the likelihood's gain is too much already
-TRIALS, LARGER = 4, 1.07  # of D, and the factor by which it grows until H is positive definite
-TARGET, LONGEST, SHORTER = 0.9, 0.2, 0.4  # of steps: in terms of the bound wanted, of the bound, and after a failure
-FAR = 5.0  # no steps are made if the bound is this many times the one wanted
-LEAST_MULTIPLIER = 0.1  # of D
+LEAST_SHARE = 0.02  # no attempt is made if this share of the likelihood's gain is too much already
+TRIALS, LARGER = 3, 1.1  # of d, and the factor by which it changes
+MOST_STRETCH = 3.0  # the largest d with which a search goes on where none gave a bound
+NEAR, FAR = 2.0, 10.0  # no other d is tried, and no bound is looked for, beyond so many times the one wanted
+LOST, MOST_PIECES = 2.0, 12  # points that a chord exceeds -N/2 log by, and pieces of the range of variances at most
+POWERS = 8  # steps towards the largest multiple of the variances
+SAFE_SHARE, SMALLER, SHARES = 0.95, 0.8, 4  # of that multiple; the factor by which it shrinks until Q is, and how often
+SWEEPS, LEAST_MOVE = 12, 0.05  # over the coordinates of y, and the change, in points, from which another one follows
 
 
 @njit(cache=True, nogil=True)
@@ -109,64 +121,214 @@ def _sum_rows(prices, members, k, count):
 
 
 @njit(cache=True, nogil=True)
-def _maximum(unit, slope, kappa, least, total, count, diagonal, prices):
-    """Return h'H⁻¹h, with D = ``unit`` times ``diagonal``; infinity if H is not positive definite."""
-    ids, factors = prices.ids, prices.factors
-    i = least.shape[0] - 1
-    found = 0.0
+def _count_costs(step, k, count, prices):
+    """Keep what each of the ``count`` candidates in ``ids`` costs a set at least: a cluster's price is shared."""
+    ids, costs = prices.ids, prices.costs
+    for p in range(count):
+        costs[p] = step
+    for c in range(prices.cluster_weights.shape[0]):
+        if not prices.met[k, c]:
+            shared = 0
+            for p in range(count):
+                shared += prices.clusters[c, ids[p]]
+            for p in range(count):
+                if prices.clusters[c, ids[p]]:
+                    costs[p] += prices.cluster_weights[c] / shared
+    for t in range(prices.tables.shape[0]):
+        shared = 0
+        for p in range(count):
+            shared += prices.table_bits[t, ids[p]] > 0
+        place = prices.place[k, t]
+        for p in range(count):
+            bit = prices.table_bits[t, ids[p]]
+            if bit > 0:
+                costs[p] += (prices.tables[t, place + bit] - prices.tables[t, place]) / shared
+
+
+@njit(cache=True, nogil=True)
+def _factor(unit, scale, least, total, count, prices):
+    """Keep H = ``unit`` S - ``scale`` A and its factor, diagonal inverted; False if H is not positive definite."""
+    ids, curved, factors = prices.ids, prices.curved, prices.factors
     for p in range(count):
         b = ids[p]
         own = factors[p]
-        rest = unit * diagonal[b] * least[b, b] - total[b, b] / kappa
-        along = (slope + unit * diagonal[b]) * least[i, b] - 2.0 * total[i, b] / kappa
         for q in range(p):
             c = ids[q]
-            other = factors[q]
-            entry = 0.5 * unit * (diagonal[b] + diagonal[c]) * least[b, c] - total[b, c] / kappa
-            entry = (entry - dot(own, other, q)) * other[count]
-            own[q] = entry
-            rest -= entry * entry
-            along -= entry * other[count + 1]
-        if not rest >= LEAST_PIVOT * unit * diagonal[b] * least[b, b]:
-            return np.inf
-        own[count] = 1.0 / math.sqrt(rest)
-        own[count + 1] = along * own[count]
-        found += own[count + 1] * own[count + 1]
+            entry = unit * least[b, c] - scale * total[b, c]
+            curved[p, q] = entry
+            curved[q, p] = entry
+            own[q] = (entry - dot(own, factors[q], q)) * factors[q, q]
+        curved[p, p] = unit * least[b, b] - scale * total[b, b]
+        rest = curved[p, p] - dot(own, own, p)
+        if not rest >= LEAST_PIVOT * unit * least[b, b]:
+            return False
+        own[p] = 1.0 / math.sqrt(rest)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _largest_share(count, prices):
+    """Keep the variances 1 / (H⁻¹)_jj in ``split``; return about the largest multiple of them that H exceeds."""
+    factors, inverse, split, u, v = prices.factors, prices.inverse, prices.split, prices.work[0], prices.work[1]
+    # The inverse of the factor, one row at a time.
+    for p in range(count):
+        for q in range(p):
+            total = 0.0
+            for m in range(q, p):
+                total += factors[p, m] * inverse[m, q]
+            inverse[p, q] = -total * factors[p, p]
+        inverse[p, p] = factors[p, p]
+    for q in range(count):
+        total = 0.0
+        for p in range(q, count):
+            total += inverse[p, q] * inverse[p, q]
+        split[q] = 1.0 / total
+        v[q] = 1.0
+    # The largest eigenvalue of the inverse of H, scaled to a unit diagonal, by powers.
+    largest = 1.0
+    for _ in range(POWERS):
+        for q in range(count):
+            v[q] *= math.sqrt(split[q])
+        for p in range(count):
+            u[p] = dot(inverse[p], v, p + 1)
+        for q in range(count):
+            v[q] = 0.0
+        for p in range(count):
+            for q in range(p + 1):
+                v[q] += inverse[p, q] * u[p]
+        square = 0.0
+        for q in range(count):
+            v[q] *= math.sqrt(split[q])
+            square += v[q] * v[q]
+        largest = math.sqrt(square)
+        for q in range(count):
+            v[q] /= largest
+    return 1.0 / largest
+
+
+@njit(cache=True, nogil=True)
+def _is_definite(share, unit, least, count, prices):
+    """Say whether H less ``share`` of the variances is positive definite."""
+    ids, curved, split, factors = prices.ids, prices.curved, prices.split, prices.inverse
+    for p in range(count):
+        own = factors[p]
+        for q in range(p):
+            own[q] = (curved[p, q] - dot(own, factors[q], q)) * factors[q, q]
+        rest = curved[p, p] - share * split[p] - dot(own, own, p)
+        if not rest >= LEAST_PIVOT * unit * least[ids[p], ids[p]]:
+            return False
+        own[p] = 1.0 / math.sqrt(rest)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _split(unit, scale, least, total, count, prices):
+    """Keep H and Δ; False if H or Q is not positive definite."""
+    if not _factor(unit, scale, least, total, count, prices):
+        return False
+    split = prices.split
+    share = SAFE_SHARE * _largest_share(count, prices)
+    for _ in range(SHARES):
+        if _is_definite(share, unit, least, count, prices):
+            for p in range(count):
+                split[p] *= share
+            return True
+        share *= SMALLER
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _ascend(middle, wanted, count, prices):
+    """Return y'Q y + Σ max(0, t_j) + min(0, max t_j) of y, which climbs coordinate by coordinate; keep the t_j.
+
+    Costs count ``middle`` times. It ends when what is returned is below ``wanted``.
+    """
+    curved, along, split, costs = prices.curved, prices.along, prices.split, prices.costs
+    y, left, terms = prices.point, prices.left, prices.terms
+    for p in range(count):
+        y[p] = 0.0
+        left[p] = along[p]
+    found = np.inf
+    for _ in range(SWEEPS):
+        moved = 0.0
+        for p in range(count):
+            cost = 2.0 * middle * costs[p]
+            rest = curved[p, p] - split[p]
+            free = left[p] + 2.0 * rest * y[p]
+            size = abs(free)
+            edge = 2.0 * math.sqrt(cost * split[p])
+            new = 0.0
+            if size > edge:
+                new = (size - edge) / (2.0 * rest)
+                if new * new * split[p] > cost:
+                    new = size / (2.0 * curved[p, p])
+                if free < 0.0:
+                    new = -new
+            change = new - y[p]
+            if change != 0.0:
+                y[p] = new
+                moved += abs(change * left[p])
+                for q in range(count):
+                    left[q] -= 2.0 * change * curved[p, q]
+                left[p] += 2.0 * change * split[p]
+        total, largest = 0.0, -np.inf
+        for p in range(count):
+            total += 0.5 * y[p] * (along[p] - left[p])
+            terms[p] = 0.25 * left[p] * left[p] / split[p] - 2.0 * middle * costs[p]
+            largest = max(largest, terms[p])
+            total += max(terms[p], 0.0)
+        found = total + min(largest, 0.0)
+        if found < wanted or moved < LEAST_MOVE * middle:
+            break
     return found
 
 
 @njit(cache=True, nogil=True)
-def _step(excess, unit, least, count, diagonal, prices):
-    """Change D by a step that lowers the bound by ``excess`` if it is linear."""
-    ids, factors, y, slopes = prices.ids, prices.factors, prices.work[0], prices.work[1]
+def _largest_bound(n_left, weight, total, logs, large, small, unit, least, rows, count, wanted, prices):
+    """Return the largest bound of the pieces of the range of variances; keep those with each candidate in ``reached``.
+
+    The pieces have the same ratio, so that H, with ``middle`` times its entries, and h are the same in all of them.
+    """
+    ids, reached = prices.ids, prices.with_each
     i = least.shape[0] - 1
+    range_ = math.log(large / small)
+    pieces = min(int(range_ * math.sqrt(n_left / (16.0 * LOST))) + 1, MOST_PIECES)
+    ratio = math.exp(range_ / pieces)
+    slope = n_left * math.log(ratio) / (math.sqrt(ratio) - 1.0 / math.sqrt(ratio))
+    scale = weight * large / total
     for p in range(count):
-        y[p] = factors[p, count + 1]
-    for p in range(count - 1, -1, -1):
-        y[p] *= factors[p, count]
-        for q in range(p):
-            y[q] -= factors[p, q] * y[p]
-    square = 0.0
-    for p in range(count):
-        along = 0.0
-        for q in range(count):
-            along += least[ids[p], ids[q]] * y[q]
-        slopes[p] = y[p] * (2.0 * least[i, ids[p]] - along)
-        square += slopes[p] * slopes[p]
-    if square > 0.0:
-        step = 8.0 * excess / (square * unit)
+        prices.along[p] = (slope + unit) * least[i, ids[p]] - 2.0 * scale * rows[i, ids[p]]
+    best = -np.inf
+    upper = large
+    for piece in range(pieces):
+        middle = upper / math.sqrt(ratio)
+        kappa = total / weight * middle / large
+        constant = 0.5 * (weight * (math.log(kappa) - 1.0) - logs + total / kappa)
+        constant += 0.5 * n_left * math.log(large / upper) - 0.5 * slope / middle * (large - upper)
+        found = constant + 0.5 * _ascend(middle, 2.0 * middle * (wanted - constant), count, prices) / middle
+        found += ROUNDING * (1.0 + abs(found) + abs(constant))
+        best = max(best, found)
+        largest = -np.inf
         for p in range(count):
-            diagonal[ids[p]] = max(diagonal[ids[p]] - step * slopes[p], LEAST_MULTIPLIER)
+            largest = max(largest, prices.terms[p])
+        for p in range(count):
+            one = found + 0.5 * (min(prices.terms[p], 0.0) - min(largest, 0.0)) / middle
+            reached[ids[p]] = one if piece == 0 else max(reached[ids[p]], one)
+        if best > FAR * wanted:
+            return best if piece == pieces - 1 else np.inf
+        upper /= ratio
+    return best
 
 
 @njit(cache=True, nogil=True)
-def most_above(n_samples, members, k, upper, least, free, wanted, diagonal, prices):
-    """Return the bound on the remainder of T minus that of J, without the penalty; infinity if none is found.
+def most_above(n_samples, step, members, k, upper, least, free, wanted, stretch, prices):
+    """Return the bound on the remainder of T minus that of J, for J ⊂ T ⊆ J + R; infinity if none is found.
 
-    It is not improved any more once it is below ``wanted``. ``diagonal`` holds the multipliers to begin with, and then
-    the best ones found.
+    It is not improved any more once it is below ``wanted``. ``step`` is the penalty of one more parent. ``stretch``
+    holds d, in units of what the rows weigh, to begin with, and the factor by which it is changed; then the best ones.
+    Bounds on the sets that contain each candidate are left in ``prices.reached`` if one is found.
     """
-    ids, before = prices.ids, prices.work[2]
+    ids = prices.ids
     i = free.shape[0] - 1
     large, small = least[i, i], 1.0 / upper[i, i]
     # Without rows, without likelihood that is left or without a range of variances, there is no bound.
@@ -178,9 +340,9 @@ def most_above(n_samples, members, k, upper, least, free, wanted, diagonal, pric
         return np.inf
     # Do not try if even a small share of the gain is more than wanted.
     gain = 0.5 * n_left * math.log(large / small)
-    if max(1.0 - weight / n_left, LEAST_SHARE) * gain > wanted:
+    if max(1.0 - weight / n_left, LEAST_SHARE) * gain > wanted + step:
         return np.inf
-    # The candidates, and the matrix A of the rows for them.
+    # The candidates, what they cost, and the matrix A of the rows for them.
     count = 0
     for b in range(i):
         if free[b]:
@@ -188,31 +350,27 @@ def most_above(n_samples, members, k, upper, least, free, wanted, diagonal, pric
             count += 1
     if prices.origin[k] < 0 and not _sum_rows(prices, members, k, count):
         return np.inf
-    # The constants of the quadratic bound: kappa, the slope of the likelihood's chord, and the unit of D.
+    _count_costs(step, k, count, prices)
     total, logs, _ = _compared(prices, k, prices.origin[k])
-    kappa = total / weight * math.sqrt(small / large)
-    constant = 0.5 * (weight * (math.log(kappa) - 1.0) - logs + total / kappa)
-    slope = 2.0 * gain / (large - small)
-    unit = total / (kappa * large)
-    best = np.inf
-    # Try multipliers D: grow them until H is positive definite, then go down the slope of the bound.
+    rows, scale = prices.sums_of_rows[k], weight * large / total
+    # Try d: as long as another one is better, in the direction that was better last, and one in the other direction.
+    best, kept, failed = np.inf, stretch[0], 0
     for _ in range(TRIALS):
-        bound = 0.125 * _maximum(unit, slope, kappa, least, prices.sums_of_rows[k], count, diagonal, prices)
-        bound += constant + ROUNDING * (1.0 + bound)
+        unit = stretch[0] * weight
+        bound = np.inf
+        if _split(unit, scale, least, rows, count, prices):
+            bound = _largest_bound(n_left, weight, total, logs, large, small, unit, least, rows, count, wanted, prices)
         if bound < best:
-            best = bound
-            if best < wanted or best > FAR * wanted:
-                return best
+            best, kept = bound, stretch[0]
             for p in range(count):
-                before[p] = diagonal[ids[p]]
-            _step(min(best - TARGET * wanted, LONGEST * best), unit, least, count, diagonal, prices)
-        elif best < np.inf:
-            for p in range(count):
-                diagonal[ids[p]] = SHORTER * diagonal[ids[p]] + (1.0 - SHORTER) * before[p]
+                prices.reached[ids[p]] = prices.with_each[ids[p]]
+        elif best == np.inf:
+            stretch[1] = LARGER
         else:
-            for p in range(count):
-                diagonal[ids[p]] *= LARGER
-    if best < np.inf:
-        for p in range(count):
-            diagonal[ids[p]] = before[p]
+            stretch[1] = 1.0 / stretch[1]
+            failed += 1
+        if best < wanted or NEAR * wanted < best < np.inf or failed == 2:
+            break
+        stretch[0] = kept * stretch[1] if best < np.inf else stretch[0] * LARGER
+    stretch[0] = kept if best < np.inf else min(stretch[0], MOST_STRETCH)
     return best

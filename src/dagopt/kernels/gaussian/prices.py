@@ -69,9 +69,11 @@ class Prices(NamedTuple):
     sums_of_rows, origin : array of shape (levels, size, size), int array
         The matrix A of ``price_ceiling.py`` for each number of members, of which the last row is that of the node, and
         the number of members whose variances it uses; -1 if it is not known.
-    diagonals : array of shape (levels, size)
-        Its multipliers D, for each depth of the search.
-    scaled, factors, ids, work : arrays
+    stretch : array of shape (levels, 2)
+        Its multiplier d for each depth of the search, and the factor by which the next one differs.
+    reached : array
+        Its bounds for the sets with each candidate.
+    with_each, scaled, factors, inverse, curved, ids, along, split, costs, point, left, terms, work : arrays
         Its work space.
     """
 
@@ -98,10 +100,20 @@ class Prices(NamedTuple):
     inside: Any
     sums_of_rows: Any
     origin: Any
-    diagonals: Any
+    stretch: Any
+    reached: Any
+    with_each: Any
     scaled: Any
     factors: Any
+    inverse: Any
+    curved: Any
     ids: Any
+    along: Any
+    split: Any
+    costs: Any
+    point: Any
+    left: Any
+    terms: Any
     work: Any
 
 

@@ -196,8 +196,8 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):
     # With fewer candidates for the same J, they were weighed a level above.
     extended = weighed = walk.fresh[depth] == FEWER_CANDIDATES
     if priced and depth > 0:
-        for b in range(size):
-            prices.diagonals[depth, b] = prices.diagonals[depth - 1, b]
+        prices.stretch[depth, 0] = prices.stretch[depth - 1, 0]
+        prices.stretch[depth, 1] = prices.stretch[depth - 1, 1]
     dropping = True
     while dropping:
         # Candidates that earn their cost in no set of the range; each that goes narrows the range for the others.
@@ -225,9 +225,9 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):
             if not extended:
                 extended = True
                 extend_all(prices, members, k, free)
-            wanted, diagonal = prices.limit[0] - own + step, prices.diagonals[depth]
-            above = most_above(2.0 * half, members, k, inverse, least, free, wanted, diagonal, prices)
-            prices.ceilings[depth] = min(prices.ceilings[depth], own - step + above)
+            wanted, stretch = prices.limit[0] - own, prices.stretch[depth]
+            above = most_above(2.0 * half, step, members, k, inverse, least, free, wanted, stretch, prices)
+            prices.ceilings[depth] = min(prices.ceilings[depth], own + above)
             if above < wanted:
                 return -1
             # Candidates with which no set has a remainder of interest.
@@ -238,7 +238,8 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):
             for b in range(size):
                 if free[b]:
                     first = -half * math.log1p(-least[i, b] * least[i, b] / (least[i, i] * least[b, b]))
-                    if own + most_with(cost, k, most, b, full, first, prices) < prices.limit[0]:
+                    too_few = above < np.inf and prices.reached[b] < wanted
+                    if too_few or own + most_with(cost, k, most, b, full, first, prices) < prices.limit[0]:
                         drop(walk, depth, b)
                         dropping = True
     return _strongest(upper[up[depth]], least, i, free)
