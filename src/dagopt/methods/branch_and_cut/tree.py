@@ -40,6 +40,7 @@ __all__ = ["MEMORY", "Outcome", "Rules", "Tree", "TreeState"]
 
 LANES, MOST_LANES = 4, 16  # nodes that are worked on at the same time, whatever the number of threads
 OPEN_PER_LANE = 4  # more than the fewest only if so many nodes are open for each
+MOST_PAIRS = 8  # that one lane tries at the same time; all lanes together MOST_LANES
 RENEWED_ROUNDS = 25  # of nodes in lanes between two states that are saved
 MEMORY = 2 << 30  # bytes of all open nodes together, half of it for their rows
 
@@ -194,8 +195,8 @@ class Tree:
 
     def run(self) -> Outcome:
         """Search until the best DAG is proven, the deadline comes, or an LP cannot be solved."""
-        cutting = self._begin() if self._state is None else self._go_on(self._state)
-        with ThreadPoolExecutor(self._n_jobs) as threads:
+        with ThreadPoolExecutor(self._n_jobs) as threads, ThreadPoolExecutor(self._n_jobs) as self._for_pairs:
+            cutting = self._begin() if self._state is None else self._go_on(self._state)
             try:
                 if cutting is not None and not self._work_on_root(self._open[0], cutting):
                     return self._outcome()
@@ -223,7 +224,7 @@ class Tree:
         relaxation = Relaxation(families, self._given, inside, self._rules.idle_rounds)
         lane = Lane(
             families, self._after, relaxation, self._finders(), self._rules, self._deadline, self._allowed,
-            self._tell_node,
+            self._tell_node, self._for_pairs,
         )  # fmt: skip
         lane.improve(self._best)
         return lane
@@ -259,7 +260,7 @@ class Tree:
     def _counted(self) -> tuple[int, int]:
         """Return the numbers of cuts and of LPs."""
         n_cuts = self._n_cuts + sum(lane.n_cuts for lane in self._lanes)
-        return n_cuts, self._n_lps + sum(lane.relaxation.n_solved for lane in self._lanes)
+        return n_cuts, self._n_lps + sum(lane.n_lps for lane in self._lanes)
 
     def _work_on_root(self, root: Node, cutting: Cutting) -> bool:
         """Cut at the root, and make the lanes; False when stopped."""
@@ -270,7 +271,7 @@ class Tree:
             self._tell_state([replace(node, part=node.part.copy(), start=lane.relaxation.start())], cutting)
             return self._finders()
 
-        children = lane.work_on(root, self._finish, None if self._note is None else pause, cutting)
+        children = lane.work_on(root, MOST_PAIRS, self._finish, None if self._note is None else pause, cutting)
         self._merge()
         self._root_bound, self._n_left = -root.minus_bound, int(root.part.alive.sum())
         if children is None:
@@ -310,7 +311,8 @@ class Tree:
         for node in self._busy:
             node.lane = node.lane if node.lane in free else free[0]
             free.remove(node.lane)
-        work = [threads.submit(self._lanes[node.lane].work_on, node) for node in self._busy]
+        at_once = min(MOST_LANES // len(self._busy), MOST_PAIRS)
+        work = [threads.submit(self._lanes[node.lane].work_on, node, at_once) for node in self._busy]
         ends = [one.exception() for one in work]
         self._merge()
         for error in ends:
