@@ -199,11 +199,17 @@ class _Job:
     first: Dag
 
 
-def _work_on_subtrees(job: _Job, content: dict[str, Any], seconds: float, enough: float) -> dict[str, Any]:
-    """Work on some nodes for some seconds, or until so many are open, in a worker; return what is left."""
-    run = _Run(job.problem, Deadline(seconds), NoProgress(), job.options, None)
+def _work_on_subtrees(
+    job: _Job, content: dict[str, Any], seconds: float, limit: float, enough: float
+) -> dict[str, Any]:
+    """Work on some nodes in a worker; return what is left.
+
+    It ends after ``seconds``, between two nodes, or when so many are open, and at the limit of the whole run at once.
+    """
+    run = _Run(job.problem, Deadline(limit), NoProgress(), job.options, None)
     state = unpacked_tree(content, job.families, job.problem)
-    return packed_tree(run.work_on_subtrees(job.families, job.after, job.first, state, enough), job.problem)
+    state = run.work_on_subtrees(job.families, job.after, job.first, state, seconds, enough)
+    return packed_tree(state, job.problem)
 
 
 class _Run:
@@ -605,7 +611,8 @@ class _Run:
         job = cluster.scatter(_Job(problem, alone, families, after, first))
 
         def work(part: TreeState, seconds: float, enough: float) -> Future[dict[str, Any]]:
-            return cluster.executor.submit(_work_on_subtrees, job, packed_tree(part, problem), seconds, enough)
+            limit = max(self._deadline.remaining(), 1e-3)
+            return cluster.executor.submit(_work_on_subtrees, job, packed_tree(part, problem), seconds, limit, enough)
 
         def tell(state: TreeState) -> None:
             bound = max([state.best.score, *(-node.minus_bound for node in state.nodes)])
@@ -625,11 +632,11 @@ class _Run:
         return left
 
     def work_on_subtrees(
-        self, families: Families, after: Words, first: Dag, state: TreeState, enough: float
+        self, families: Families, after: Words, first: Dag, state: TreeState, seconds: float, enough: float
     ) -> TreeState:
-        """Search the subtrees of a state until the deadline or until so many nodes are open; return what is left."""
+        """Search the subtrees of a state for so long, or until so many nodes are open; return what is left."""
         with self._trees(families, after, first) as make:
-            tree = make(state=state, enough=enough)
+            tree = make(state=state, enough=enough, until=self._deadline.within(seconds))
             tree.run()
         return tree.state
 

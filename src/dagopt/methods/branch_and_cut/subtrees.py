@@ -104,7 +104,8 @@ class Subtrees:
     count : int
         The number of workers.
     work : callable
-        Begins a task, given a state, and the seconds and the number of open nodes after which they are returned.
+        Begins a task, given a state, and the seconds and the number of open nodes after which they are returned. The
+        nodes that are worked on then are finished first.
     read : callable
         Returns the state of what a task returned.
     deadline : Deadline
@@ -113,8 +114,6 @@ class Subtrees:
         Whether a bound leaves nothing to search for, given the best score.
     tell : callable
         Called with the state of the whole search whenever a task has ended.
-    seconds : float
-        The time of a task.
     """
 
     def __init__(
@@ -125,7 +124,6 @@ class Subtrees:
         deadline: Deadline,
         closed: Callable[[float, float], bool],
         tell: Callable[[TreeState], None],
-        seconds: float = TASK_SECONDS,
     ) -> None:
         self._count = count
         self._work = work
@@ -133,7 +131,6 @@ class Subtrees:
         self._deadline = deadline
         self._closed = closed
         self._tell = tell
-        self._seconds = seconds
         self._open: list[Node] = []
         self._running: dict[Future[Any], list[Node]] = {}
         self.n_tasks = self.n_failed = 0
@@ -164,10 +161,9 @@ class Subtrees:
         count = min(max(len(self._open) // (2 * self._count), 1), MOST_NODES)
         nodes = [heapq.heappop(self._open) for _ in range(min(count, len(self._open)))]
         part = replace(self._state, nodes=tuple(nodes), counts=(0, 0, 0, self._state.counts[3], 0))
-        seconds = min(self._seconds, self._deadline.remaining())
         some_are_idle = len(self._running) + 1 + len(self._open) < self._count
         try:
-            task = self._work(part, max(seconds, 1e-3), len(nodes) + 1 if some_are_idle else inf)
+            task = self._work(part, TASK_SECONDS, len(nodes) + 1 if some_are_idle else inf)
             self._running[task] = nodes
         except Exception as error:  # whatever a cluster that is gone raises
             self._push(nodes)

@@ -142,6 +142,8 @@ class Tree:
         Bytes that the open nodes may take: beyond this, rows are forgotten and the search dives.
     enough : float
         The search ends when so many nodes are open.
+    until : Deadline, optional
+        The search ends after the nodes that are worked on when this clock stops, so that no work is lost.
     note : callable, optional
         Called from time to time with the state of the search, from which another one goes on in the same way.
     state : TreeState, optional
@@ -165,6 +167,7 @@ class Tree:
         finish: Finish = lambda *facts: (None, False),
         memory: int = MEMORY,
         enough: float = np.inf,
+        until: Deadline | None = None,
         note: Callable[[TreeState], None] | None = None,
         state: TreeState | None = None,
     ) -> None:
@@ -184,6 +187,7 @@ class Tree:
         self._first_rows = first_rows
         self._memory = memory
         self._enough = enough
+        self._until = until
         self._note = note
         self._state = state
         self._n_nodes = self._n_made = 0
@@ -201,7 +205,7 @@ class Tree:
                 if cutting is not None and not self._work_on_root(self._open[0], cutting):
                     return self._outcome()
                 while 0 < len(self._open) < self._enough and not self._stopped():
-                    if not self._work_on_best(threads):
+                    if not self._work_on_best(threads) or (self._until is not None and self._until.reason is not None):
                         break
             except SolverError:
                 pass
