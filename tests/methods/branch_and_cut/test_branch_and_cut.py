@@ -151,18 +151,20 @@ def test_diving_keeps_fewer_nodes_open(monkeypatch):
     assert diving < max(sizes)
 
 
-@pytest.mark.parametrize("rounds", [2, 5])
-def test_a_search_goes_on_in_the_same_way_from_any_state(rounds, monkeypatch):
+@pytest.mark.parametrize("pairs", [0, 6])
+@pytest.mark.parametrize(("rounds", "work"), [(2, 0), (5, 5_000)])
+def test_a_search_goes_on_in_the_same_way_from_any_state(rounds, work, pairs, monkeypatch):
     """From each state that is told, at the root and below, the same nodes, LPs, cuts and DAG follow."""
-    monkeypatch.setattr(branch_and_cut, "RENEWED_ROUNDS", rounds)
+    monkeypatch.setattr(branch_and_cut, "RENEWED_WORK", work)
     monkeypatch.setattr(lane, "RENEWED_ROUNDS", rounds)
     families = random_pool(np.random.default_rng(4), 12, 30).without_dominated()
     start, states = families.along(np.arange(12)), []
-    alone = by_branching(families, start=start, note=states.append)
+    alone = by_branching(families, start=start, pairs=pairs, note=states.append)
     assert rounds > 2 or any(state.cutting is not None for state in states)
-    assert any(state.counts[0] > 10 for state in states)
+    assert any(state.counts[0] > (1 if pairs else 10) for state in states)
     for state in states[:: max(len(states) // 2, 1)]:
-        assert facts(by_branching(families, start=start, note=lambda state: None, state=state)) == facts(alone)
+        again = by_branching(families, start=start, pairs=pairs, note=lambda state: None, state=state)
+        assert facts(again) == facts(alone)
 
 
 def test_more_than_64_nodes():

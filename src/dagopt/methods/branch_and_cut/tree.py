@@ -41,7 +41,7 @@ __all__ = ["MEMORY", "Outcome", "Rules", "Tree", "TreeState"]
 LANES, MOST_LANES = 4, 16  # nodes that are worked on at the same time, whatever the number of threads
 OPEN_PER_LANE = 4  # more than the fewest only if so many nodes are open for each
 MOST_PAIRS = 8  # that one lane tries at the same time; all lanes together MOST_LANES
-RENEWED_ROUNDS = 25  # of nodes in lanes between two states that are saved
+RENEWED_WORK = 30_000_000  # LPs times families left between two states that are saved: about a minute
 MEMORY = 2 << 30  # bytes of all open nodes together, half of it for their rows
 
 
@@ -192,7 +192,7 @@ class Tree:
         self._state = state
         self._n_nodes = self._n_made = 0
         self._n_cuts = self._n_lps = 0  # of lanes that are gone
-        self._n_rounds = 0
+        self._renewed_at = 0  # LPs when the lanes were made new
         self._open: list[Node] = []
         self._busy: list[Node] = []
         self._lock = Lock()
@@ -241,6 +241,7 @@ class Tree:
         self._open = list(state.nodes)
         heapq.heapify(self._open)
         self._n_nodes, self._n_made, self._n_cuts, self._n_left, self._n_lps = state.counts
+        self._renewed_at = self._n_lps
         self._root_bound = state.root_bound
         return state.cutting
 
@@ -292,6 +293,7 @@ class Tree:
         if self._note is None:
             return
         self._n_cuts, self._n_lps = self._counted()
+        self._renewed_at = self._n_lps
         self._lanes = [self._lanes[0].twin(self._finders(), self._inside)]
         self._lanes[0].improve(self._best)
         self._tell_state(self._open, None)
@@ -301,9 +303,8 @@ class Tree:
 
         A node goes to the lane that made it, whose LP is near, if no better node does.
         """
-        if self._n_rounds and self._n_rounds % RENEWED_ROUNDS == 0:
+        if (self._counted()[1] - self._renewed_at) * len(self._lanes[0].families) > RENEWED_WORK:
             self._renew()
-        self._n_rounds += 1
         n_lanes = min(max(len(self._open) // OPEN_PER_LANE, LANES), MOST_LANES)
         chosen = self._next(min(n_lanes, len(self._open)))
         self._busy = [replace(node, part=node.part.copy()) for node in chosen]
