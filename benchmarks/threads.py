@@ -40,7 +40,7 @@ from dagopt.workers import Workers
 FILES = ("soybean_BIC", "steel_BIC", "water_1000_1_BDeu")
 CELLS = ((20, 2.0, 0), (25, 1.5, 1), (30, 1.0, 2))  # columns, degree, seed; 5,000 rows
 NAMES = (*FILES, *(f"cell-{columns}-{degree:g}-{seed}" for columns, degree, seed in CELLS))
-EFFORT = Effort(steps=20_000, climbs=12, rounds=1)  # of pricing: so much, whatever it takes
+EFFORT = Effort(steps=20_000, climbs=6, rounds=1)  # of pricing: so much, whatever it takes
 
 Answer = tuple[Any, ...]
 
