@@ -70,7 +70,9 @@ def run(columns: int, degree: float, seed: int, limit: float, threads: int, scor
 def run_in(tree: Path, task: Sequence[object]) -> dict[str, Any] | str:
     """Return the figures of one run with the package of a checkout, in a process of its own, or why there are none."""
     command = [sys.executable, "-m", "benchmarks.growth", "--here", *map(str, task)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tree.resolve() / "src"), str(HERE)])}
+    before = os.environ.get("PYTHONPATH")  # where packages are, perhaps
+    paths = [str(tree.resolve() / "src"), str(HERE), *([before] if before else [])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=HERE)
     if done.returncode:
         return f"{task}: {(done.stderr.strip() or 'ended early').splitlines()[-1]}"

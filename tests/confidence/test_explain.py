@@ -283,11 +283,13 @@ def test_any_learner_can_be_explained():
         assert table["proven"].all()
 
 
-def test_the_same_answer_for_any_number_of_threads():
-    """Searches on one and two threads end at the same figures."""
+@pytest.mark.parametrize("method", ["exact", "order", "branch-and-cut"])
+def test_the_same_answer_for_any_number_of_threads(method):
+    """Searches and proofs side by side end at the same figures."""
     _, _, result = learned("discrete")
-    one, two = (result.regrets(method="order", n_jobs=jobs, **QUIET) for jobs in (1, 2))
-    pd.testing.assert_frame_equal(one, two)
+    one, *more = (result.regrets(method=method, n_jobs=jobs, **QUIET) for jobs in (1, 2, 16))
+    for other in more:
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
 
 
 def test_no_time_at_all():

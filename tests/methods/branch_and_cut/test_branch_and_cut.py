@@ -84,9 +84,9 @@ def test_threads_and_seeds_give_the_same_optimum():
     assert runs[0].score == pytest.approx(runs[2].score)
 
 
-def by_branching(families, n_jobs=1, start=None, **more):
+def by_branching(families, n_jobs=1, start=None, pairs=0, **more):
     """Run branch and cut that branches rather than cuts."""
-    rules = branch_and_cut.Rules(rounds_back=(1, 1), share=(0.99, 0.99), most_rounds=1)
+    rules = branch_and_cut.Rules(rounds_back=(1, 1), share=(0.99, 0.99), most_rounds=1, pairs=pairs)
     run = branch_and_cut.Tree(families, start, Deadline(), lambda: [ClusterRows(1)], rules, n_jobs=n_jobs, **more)
     return run.run()
 
@@ -96,12 +96,21 @@ def facts(found):
     return found.n_nodes, found.n_lps, found.n_cuts, found.score, found.bound, found.chosen.tolist()
 
 
-def test_the_tree_is_the_same_on_any_number_of_threads():
-    """One thread and three work on the same nodes."""
+@pytest.mark.parametrize("pairs", [0, 6])
+def test_the_tree_is_the_same_on_any_number_of_threads(pairs, monkeypatch):
+    """One thread, three and sixteen work on the same nodes, and try the same pairs in the same LPs."""
+    at_once, attempt = [], lane.Lane._try_all
+
+    def counted(own, start, parts):
+        at_once.append(len(parts))
+        return attempt(own, start, parts)
+
+    monkeypatch.setattr(lane.Lane, "_try_all", counted)
     families = random_pool(np.random.default_rng(4), 12, 30).without_dominated()
-    runs = [facts(by_branching(families, n_jobs)) for n_jobs in (1, 3)]
-    assert runs[0] == runs[1]
-    assert runs[0][0] > 10
+    runs = [facts(by_branching(families, n_jobs, pairs=pairs)) for n_jobs in (1, 3, 16)]
+    assert runs[0] == runs[1] == runs[2]
+    assert runs[0][0] > (3 if pairs else 10)
+    assert (max(at_once, default=0) > 1) == (pairs > 0)
 
 
 @pytest.mark.few(3)
@@ -142,18 +151,20 @@ def test_diving_keeps_fewer_nodes_open(monkeypatch):
     assert diving < max(sizes)
 
 
-@pytest.mark.parametrize("rounds", [2, 5])
-def test_a_search_goes_on_in_the_same_way_from_any_state(rounds, monkeypatch):
+@pytest.mark.parametrize("pairs", [0, 6])
+@pytest.mark.parametrize(("rounds", "work"), [(2, 0), (5, 5_000)])
+def test_a_search_goes_on_in_the_same_way_from_any_state(rounds, work, pairs, monkeypatch):
     """From each state that is told, at the root and below, the same nodes, LPs, cuts and DAG follow."""
-    monkeypatch.setattr(branch_and_cut, "RENEWED_ROUNDS", rounds)
+    monkeypatch.setattr(branch_and_cut, "RENEWED_WORK", work)
     monkeypatch.setattr(lane, "RENEWED_ROUNDS", rounds)
     families = random_pool(np.random.default_rng(4), 12, 30).without_dominated()
     start, states = families.along(np.arange(12)), []
-    alone = by_branching(families, start=start, note=states.append)
+    alone = by_branching(families, start=start, pairs=pairs, note=states.append)
     assert rounds > 2 or any(state.cutting is not None for state in states)
-    assert any(state.counts[0] > 10 for state in states)
+    assert any(state.counts[0] > (1 if pairs else 10) for state in states)
     for state in states[:: max(len(states) // 2, 1)]:
-        assert facts(by_branching(families, start=start, note=lambda state: None, state=state)) == facts(alone)
+        again = by_branching(families, start=start, pairs=pairs, note=lambda state: None, state=state)
+        assert facts(again) == facts(alone)
 
 
 def test_more_than_64_nodes():

@@ -8,8 +8,10 @@ import pytest
 from dagopt.data.table import ContinuousTable
 from dagopt.deadline import Deadline
 from dagopt.graph.constraints import Constraints
-from dagopt.methods.branch_and_cut import near_components
+from dagopt.methods.branch_and_cut import left_families, near_components
+from dagopt.methods.branch_and_cut.left_families import LeftFamilies
 from dagopt.methods.branch_and_cut.near_components import joined_dags
+from dagopt.methods.branch_and_cut.near_parents import near_parents
 from dagopt.methods.exact.near_dags import NearDags
 from dagopt.methods.exact.near_families import near_families
 from dagopt.problem import Problem
@@ -100,3 +102,31 @@ def test_what_is_not_excluded_is_told(monkeypatch):
     for i, mask, loss in zip(exact.node, exact.masks, exact.loss, strict=True):
         assert told[int(i), int(mask)] <= loss + 1e-6
     assert raised.value.bound >= exact.best - 1e-6 >= left.best - 2e-6
+
+
+def test_the_answer_does_not_depend_on_the_threads(monkeypatch):
+    """Families are probed in several LPs at the same time; bounds, DAGs and losses are the same to the last bit."""
+    monkeypatch.setattr(left_families, "LEAST_PROBES", 2)
+    monkeypatch.setattr(left_families, "TURN", 1)
+    monkeypatch.setattr(left_families, "ROUNDS_BACK", 0)  # so that probing has something to do
+    problem = make_problem("gaussian", 7, 4)
+    empty = problem.knowledge.must.astype(np.int8)
+    counts, probers = [], LeftFamilies._probers
+
+    def counted(left, places):
+        found = probers(left, places)
+        counts.append(len(found))
+        return found
+
+    monkeypatch.setattr(LeftFamilies, "_probers", counted)
+    runs = []
+    for threads in (1, 2, 16):
+        with Workers(Deadline(), NoProgress(), threads) as workers:
+            joined = joined_dags(problem, 1.5, empty, workers)
+            near = near_parents(problem, 0, 1.5, empty, workers)
+        facts = (joined.families.masks, joined.families.loss, *joined.listed(1000))
+        runs.append(([one.tobytes() for one in facts], near.sets, near.losses))
+    assert max(counts) > 3
+    assert runs[0] == runs[1] == runs[2]
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        assert_same(joined, NearDags(near_families(problem, 1.5, workers), workers).build())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from dagopt.methods.branch_and_cut.precedence import Part, Probe, probe_pairs
 
@@ -20,20 +21,21 @@ def comes_before(part, first, second):
 
 
 def scripted(bounds, gone=None):
-    """Return what tries a part: the bound of the one order in it, and the families that this order excludes."""
+    """Return what tries parts: the bound of the one order in each, and the families that this order excludes."""
 
     def attempt(part):
         order = next((i, j) for i, j in bounds if comes_before(part, i, j))
         part.alive[(gone or {}).get(order, [])] = False
         return Probe(part, bounds[order], None)
 
-    return attempt
+    return lambda groups: [[attempt(part) for part in group] for group in groups]
 
 
-def test_the_pair_with_the_largest_product_is_chosen():
-    """Both children count: 5 times 5 is more than 9 times 1."""
+@pytest.mark.parametrize("at_once", [1, 2, 8])
+def test_the_pair_with_the_largest_product_is_chosen(at_once):
+    """Both children count: 5 times 5 is more than 9 times 1; however many pairs are tried at once."""
     bounds = {(0, 1): 91.0, (1, 0): 99.0, (2, 3): 95.0, (3, 2): 95.0}
-    children = probe_pairs([(0, 1), (2, 3)], whole(), 100.0, 0.0, scripted(bounds))
+    children = probe_pairs([(0, 1), (2, 3)], whole(), 100.0, 0.0, scripted(bounds), at_once)
     assert [one.bound for one in children] == [95.0, 95.0]
     assert comes_before(children[0].part, 2, 3)
     assert comes_before(children[1].part, 3, 2)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -87,7 +88,7 @@ def test_a_task_returns_its_nodes_when_its_time_is_over(data, monkeypatch):
     begin = TreeState(np.zeros(1), np.zeros(1), nodes, Best(np.zeros(1), 1.0, None), (1, 1, 1, 1, 1), 9.0, None)
     seen = []
 
-    def work(state, seconds):
+    def work(state, seconds, enough):
         seen.append([-node.minus_bound for node in state.nodes])
         future = Future()
         lower = tuple(replace(node, minus_bound=node.minus_bound + 2.0) for node in state.nodes)
@@ -100,6 +101,61 @@ def test_a_task_returns_its_nodes_when_its_time_is_over(data, monkeypatch):
     assert seen[0] == [9.0]
     assert left.best.score > 2.0
     assert max(map(max, seen)) == 9.0
+
+
+def test_a_task_finishes_the_nodes_that_it_works_on(data, monkeypatch):
+    """Where a node takes longer than a task, as on a busy machine, every task gets further all the same."""
+    monkeypatch.setattr(subtrees, "TASK_SECONDS", 1e-9)
+    alone = learned(data)
+    with ThreadPoolExecutor(1) as executor:
+        spread = learned(data, cluster=executor)
+    assert spread.status == "optimal"
+    assert spread.score == pytest.approx(alone.score)
+    assert "failed" not in " ".join(spread.notes)
+
+
+def test_tasks_split_their_nodes_while_workers_are_idle():
+    """With one node for three workers the first task returns once it has two; later ones go on."""
+    part = Part(np.ones(1, dtype=np.bool_), np.zeros((1, 1), dtype=np.uint64))
+    begin = TreeState(
+        np.zeros(1), np.zeros(1), (Node(-9.0, 0, part),), Best(np.zeros(1), 1.0, None), (1,) * 5, 9.0, None
+    )
+    seen = []
+
+    def work(state, seconds, enough):
+        seen.append((len(state.nodes), enough))
+        lower = [node.minus_bound + 3.0 for node in state.nodes for _ in range(2)]
+        future = Future()
+        future.set_result(replace(state, nodes=tuple(Node(bound, k, part) for k, bound in enumerate(lower))))
+        return future
+
+    search = Subtrees(3, work, lambda found: found, Deadline(), lambda bound, score: bound <= score, lambda state: None)
+    assert not search.run(begin).nodes
+    assert seen[0] == (1, 2)
+    assert seen[1:3] == [(1, 2), (1, 2)]
+    assert seen[3][1] == np.inf
+
+
+@pytest.mark.slow
+def test_processes_one_of_which_is_killed(data, monkeypatch):
+    """Then the executor takes no other task, and the search ends here."""
+    monkeypatch.setattr(subtrees, "TASK_SECONDS", 0.1)
+    alone = learned(data)
+    killed, hand_out = [], Subtrees._hand_out
+
+    def hand_out_then_kill(search):
+        hand_out(search)
+        if not killed and executor._processes:
+            killed.append(next(iter(executor._processes)))
+            os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(Subtrees, "_hand_out", hand_out_then_kill)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
+        spread = learned(data, cluster=executor)
+    assert killed
+    assert spread.status == "optimal"
+    assert spread.score == pytest.approx(alone.score)
+    assert spread.bound == pytest.approx(alone.bound)
 
 
 def test_what_is_no_cluster_is_refused(data):

@@ -46,8 +46,8 @@ def outcome(result):
 
 
 def branching(monkeypatch):
-    """Make a run branch early, and save itself after every second round."""
-    monkeypatch.setattr(tree, "RENEWED_ROUNDS", 2)
+    """Make a run branch early, and save itself after every round of the tree and every second one at the root."""
+    monkeypatch.setattr(tree, "RENEWED_WORK", 0)
     monkeypatch.setattr(lane, "RENEWED_ROUNDS", 2)
     rules = branch_and_cut.Rules(tolerance=1e-8, rounds_back=(2, 1), share=(0.5, 0.5), most_rounds=1, pairs=2)
     monkeypatch.setattr(branch_and_cut, "RULES", rules)

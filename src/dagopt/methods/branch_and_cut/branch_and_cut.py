@@ -107,7 +107,7 @@ SUFFIX_SHARE = 0.4  # of the time left, for the search from the end of blocks, w
 RULES = Rules(
     tolerance=1e-8, rounds_back=(12, 3), share=(0.05, 0.1), most_rounds=6, idle_rounds=5, pairs=6
 )  # fmt: skip
-NODES_PER_WORKER = 3  # open nodes for each worker of a cluster before subtrees are handed out
+FIRST_NODES = 2  # open nodes before subtrees are handed out to a cluster
 TRACE_EVERY = 0.2  # seconds between rows of the trace
 
 
@@ -199,11 +199,17 @@ class _Job:
     first: Dag
 
 
-def _work_on_subtrees(job: _Job, content: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Work on some nodes for some seconds, in a worker; return what is left."""
-    run = _Run(job.problem, Deadline(seconds), NoProgress(), job.options, None)
+def _work_on_subtrees(
+    job: _Job, content: dict[str, Any], seconds: float, limit: float, enough: float
+) -> dict[str, Any]:
+    """Work on some nodes in a worker; return what is left.
+
+    It ends after ``seconds``, between two nodes, or when so many are open, and at the limit of the whole run at once.
+    """
+    run = _Run(job.problem, Deadline(limit), NoProgress(), job.options, None)
     state = unpacked_tree(content, job.families, job.problem)
-    return packed_tree(run.work_on_subtrees(job.families, job.after, job.first, state), job.problem)
+    state = run.work_on_subtrees(job.families, job.after, job.first, state, seconds, enough)
+    return packed_tree(state, job.problem)
 
 
 class _Run:
@@ -572,7 +578,7 @@ class _Run:
         with self._trees(families, after, first, first_rows=rows) as make:
             if self._options.cluster is not None:
                 with closing(opened(self._options.cluster)) as cluster:
-                    begun = make(state=state, enough=NODES_PER_WORKER * cluster.count, **saving)
+                    begun = make(state=state, enough=FIRST_NODES, **saving)
                     outcome = begun.run()
                     if outcome.status != "converged" or not outcome.n_nodes:
                         return outcome
@@ -604,8 +610,9 @@ class _Run:
         problem = self._problem
         job = cluster.scatter(_Job(problem, alone, families, after, first))
 
-        def work(part: TreeState, seconds: float) -> Future[dict[str, Any]]:
-            return cluster.executor.submit(_work_on_subtrees, job, packed_tree(part, problem), seconds)
+        def work(part: TreeState, seconds: float, enough: float) -> Future[dict[str, Any]]:
+            limit = max(self._deadline.remaining(), 1e-3)
+            return cluster.executor.submit(_work_on_subtrees, job, packed_tree(part, problem), seconds, limit, enough)
 
         def tell(state: TreeState) -> None:
             bound = max([state.best.score, *(-node.minus_bound for node in state.nodes)])
@@ -624,10 +631,12 @@ class _Run:
             self._note += f", {search.n_failed} of which failed and were done again"
         return left
 
-    def work_on_subtrees(self, families: Families, after: Words, first: Dag, state: TreeState) -> TreeState:
-        """Search the subtrees of a state until the deadline; return what is left."""
+    def work_on_subtrees(
+        self, families: Families, after: Words, first: Dag, state: TreeState, seconds: float, enough: float
+    ) -> TreeState:
+        """Search the subtrees of a state for so long, or until so many nodes are open; return what is left."""
         with self._trees(families, after, first) as make:
-            tree = make(state=state)
+            tree = make(state=state, enough=enough, until=self._deadline.within(seconds))
             tree.run()
         return tree.state
 

@@ -1,13 +1,16 @@
 """What is done at one node of the tree: cut, exclude families, round, and split.
 
 A lane has its own LP and its own finders, so that several lanes can work on different nodes at the same time. What a
-lane does depends only on the nodes that it was given, in their order, and on the best DAG known when each was begun.
+lane does depends only on the nodes that it was given, in their order, and on the best DAG known when each was begun. A
+lane that works while few others do tries several pairs of nodes at the same time, each in an LP of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, wait
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,6 +129,8 @@ class Lane:
         Whether the families of a DAG, numbered by ``place``, satisfy the given rows.
     tell : callable
         Called with the node, after every LP.
+    threads : Executor
+        Where pairs are tried at the same time.
     """
 
     def __init__(
@@ -138,6 +143,7 @@ class Lane:
         deadline: Deadline,
         allowed: Callable[[Ints], bool],
         tell: Callable[[Node], None],
+        threads: Executor,
     ) -> None:
         self.families = families
         self.relaxation = relaxation
@@ -150,6 +156,8 @@ class Lane:
         self._deadline = deadline
         self._allowed = allowed
         self._tell = tell
+        self._threads = threads
+        self._others: list[Relaxation] = []  # LPs in which pairs are tried
         self._tried_at = np.inf  # the gap at which ``finish`` was last tried
         self._n_harder = 0
 
@@ -157,8 +165,14 @@ class Lane:
         """Return another lane of the same problem, with an LP of its own that has some families, or the same ones."""
         relaxation = self.relaxation.twin(inside)
         return type(self)(
-            self.families, self._after_all, relaxation, finders, self._rules, self._deadline, self._allowed, self._tell
-        )
+            self.families, self._after_all, relaxation, finders, self._rules, self._deadline, self._allowed, self._tell,
+            self._threads,
+        )  # fmt: skip
+
+    @property
+    def n_lps(self) -> int:
+        """The number of LPs solved."""
+        return sum(one.n_solved for one in (self.relaxation, *self._others))
 
     def improve(self, best: Best) -> None:
         """Take note of a better DAG, found here or elsewhere."""
@@ -177,11 +191,17 @@ class Lane:
         return bound <= self.best.score + self.slack
 
     def work_on(
-        self, node: Node, finish: Finish | None = None, pause: Pause | None = None, cutting: Cutting | None = None
+        self,
+        node: Node,
+        at_once: int = 1,
+        finish: Finish | None = None,
+        pause: Pause | None = None,
+        cutting: Cutting | None = None,
     ) -> list[Node] | None:
         """Cut at a node until it is closed or cutting no longer helps; return its children, None when stopped.
 
-        This lowers the node's bound and removes families. The others are given at the root alone: ``pause`` is called
+        This lowers the node's bound and removes families. ``at_once`` is the number of pairs that are tried at the same
+        time before it is split. The others are given at the root alone: ``pause`` is called
         from time to time with a state from which another lane can go on, and returns new finders, so that this lane
         goes on in the same way; ``cutting`` is such a state.
         """
@@ -226,7 +246,7 @@ class Lane:
             finder.easier()
         if finish is not None and self._finished(node, point, finish, last=True):
             return []
-        return self._split(node, point)
+        return self._split(node, point, at_once)
 
     def _finished(self, node: Node, point: Point, finish: Finish, last: bool) -> bool:
         """Try to end the search at the root, if the gap is clearly smaller than when that was last tried.
@@ -311,13 +331,14 @@ class Lane:
         families = self.families
         self.improve(Best(families.place[chosen], families.total(chosen), families.adjacency(chosen)))
 
-    def _split(self, node: Node, point: Point) -> list[Node] | None:
+    def _split(self, node: Node, point: Point, at_once: int) -> list[Node] | None:
         """Return the children of a node."""
         start, minus = self.relaxation.start(), node.minus_bound
         if self._rules.pairs:
             pairs = undecided_pairs(point, self._after, node.part, self._rules.pairs)
             if pairs:
-                children = probe_pairs(pairs, node.part, -minus, self.best.score + self.slack, self._try)
+                enough = self.best.score + self.slack
+                children = probe_pairs(pairs, node.part, -minus, enough, partial(self._try_all, start), at_once)
                 if self._stopped():
                     return None
                 return [Node(max(minus, -one.bound), 0, one.part, one.start or start) for one in children]
@@ -331,17 +352,34 @@ class Lane:
         masks = [node.part.alive & ~(own & has), node.part.alive & ~(own & ~has)]
         return [Node(minus, 0, Part(alive, node.part.later.copy()), start) for alive in masks]
 
-    def _try(self, part: Part) -> Probe:
-        """Return the bound of a part by one LP, minus infinity if nothing is left in it."""
+    def _try_all(self, start: Start, parts: list[list[Part]]) -> list[list[Probe]]:
+        """Return the bounds of groups of parts, each group in an LP of its own that stands where this one stood."""
+        while len(self._others) < len(parts) - 1:
+            self._others.append(self.relaxation.twin())
+        others = self._others[: len(parts) - 1]
+        for one in others:
+            one.load(start)
+        tried = [partial(self._try, lp, own) for lp, own in zip((self.relaxation, *others), parts, strict=True)]
+        if not others:
+            return [tried[0]()]
+        work = [self._threads.submit(one) for one in tried]
+        wait(work)
+        return [one.result() for one in work]
+
+    def _try(self, relaxation: Relaxation, parts: list[Part]) -> list[Probe]:
+        """Return the bound of each part by one LP, minus infinity if nothing is left in it."""
+        return [self._probe(relaxation, part) for part in parts]
+
+    def _probe(self, relaxation: Relaxation, part: Part) -> Probe:
         if not propagate(self.families, self._after, part):
             return Probe(part, -np.inf, None)
-        point = self.relaxation.solve(part.alive, self._deadline, self.best.score + self.slack, drop=False)
+        point = relaxation.solve(part.alive, self._deadline, self.best.score + self.slack, drop=False)
         if point is None:
             return Probe(part, np.inf if self._stopped() else -np.inf, None)
         if self.closed(point.bound):
             return Probe(part, point.bound, None)
         self._exclude(part, point)
-        return Probe(part, point.bound, self.relaxation.start())
+        return Probe(part, point.bound, relaxation.start())
 
     @staticmethod
     def _arc(point: Point) -> tuple[int, int] | None:

@@ -3,18 +3,21 @@
 Cutting planes bound all DAGs, and reduced costs the DAGs with each family: a family whose bound is below the number is
 out. Where the LP has many optimal multipliers, as for equivalent DAGs, reduced costs exclude little. So every family
 that is left is probed: the LP in which its node has no other parents bounds the DAGs with it, and cuts lower that bound
-further. All bounds are computed from multipliers, so they hold whatever the LP's tolerances.
+further. Several families are probed at the same time, each in an LP of its own; how many depends on the number of
+families alone, and bounds and cuts are merged in a fixed order, so the answer does not depend on the number of threads.
+All bounds are computed from multipliers, so they hold whatever the LP's tolerances.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from types import TracebackType
 
 import numpy as np
 
-from dagopt.arrays import Bools, Floats
+from dagopt.arrays import Bools, Floats, Ints
 from dagopt.errors import InputError
 from dagopt.families.families import Families
 from dagopt.families.listing import candidate_pool
@@ -22,11 +25,11 @@ from dagopt.families.undominated import Listing, TooMany, is_searchable
 from dagopt.lp.relaxation import Relaxation
 from dagopt.lp.rows.clusters import ClusterRows, pair_rows
 from dagopt.lp.rows.local import LocalRows
-from dagopt.lp.rows.row import Point, Row
+from dagopt.lp.rows.row import Point, Row, RowFinder
 from dagopt.methods.branch_and_cut.gobnilp import CLUSTERS_PER_ROUND
 from dagopt.methods.branch_and_cut.tree import Rules
 from dagopt.problem import Problem
-from dagopt.workers import Stopped, Workers
+from dagopt.workers import Stopped, Workers, spans
 
 __all__ = ["LeftFamilies", "listed_with_slack"]
 
@@ -37,6 +40,9 @@ ROUNDS_BACK = 8  # cutting ends when so many rounds closed less than a share of 
 SHARE = 0.02  # that share
 PROBE_ROUNDS = 10  # most rounds of cuts for one family
 PROBE_SHARE = 0.1  # a round of cuts for one family must close this share of what is left
+PROBERS = 16  # families that are probed at the same time, whatever the number of threads
+LEAST_PROBES = 16  # families for each of them, which pay for an LP of its own
+TURN = 4  # families that each probes between two merges
 
 
 def listed_with_slack(problem: Problem, within: float, workers: Workers) -> Families:
@@ -54,6 +60,22 @@ def listed_with_slack(problem: Problem, within: float, workers: Workers) -> Fami
             f"more than {found.n_found:,} parent sets can be part of a graph within {within:g} points of the best, too "
             f"many to list; lower within=, set max_parents= or tiers, or choose fewer columns="
         ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class _Prober:
+    """An LP and what finds its cuts; ``found`` are those since the last merge."""
+
+    relaxation: Relaxation
+    finders: list[RowFinder]
+    found: list[Row] = field(default_factory=list)
+
+    def cut(self, point: Point) -> bool:
+        """Add cuts of a point; False if there are none."""
+        known = self.relaxation.n_rows
+        self.relaxation.add([row for finder in self.finders for row in finder.separate(point)])
+        self.found.extend(self.relaxation.rows[known:])
+        return self.relaxation.n_rows > known
 
 
 class LeftFamilies:
@@ -84,8 +106,8 @@ class LeftFamilies:
         self.known = known
         self._families = replace(pool, place=np.arange(len(pool.node)))
         self._threads = ThreadPoolExecutor(workers.count)
-        self._finders = [ClusterRows(CLUSTERS_PER_ROUND), LocalRows(self._threads, LOCAL_SIZE, 0, self._stopped)]
-        self._relaxation = Relaxation(self._families, (), np.arange(len(pool.node)), Rules.idle_rounds)
+        relaxation = Relaxation(self._families, (), np.arange(len(pool.node)), Rules.idle_rounds)
+        self._first = _Prober(relaxation, self._finders())
         self.bound: Floats = np.full(len(pool.node), np.inf)
 
     def __enter__(self) -> LeftFamilies:
@@ -111,7 +133,7 @@ class LeftFamilies:
 
         If the time is over, ``Stopped`` is raised; the bounds hold as they are then.
         """
-        self._relaxation.add(pair_rows(self._families, self._stopped))
+        self._first.relaxation.add(pair_rows(self._families, self._stopped))
         self._cut(self.bound)
         self._probe(self.bound, first)
 
@@ -133,7 +155,7 @@ class LeftFamilies:
             ):  # a node without any: no DAG is left
                 bound[:] = -np.inf
                 return
-            point = self._solve(alive)
+            point = self._solve(self._first, alive)
             rounded = self._families.near(point.values)
             self.known = max(self.known, -np.inf if rounded is None else self._families.total(rounded))
             np.minimum(bound, np.where(alive, point.bound + point.excess, -np.inf), out=bound)
@@ -143,39 +165,69 @@ class LeftFamilies:
             changed = len(before) if left < alive.sum() else changed
             back = before[-1 - ROUNDS_BACK] if len(before) > ROUNDS_BACK else np.inf
             stalled = len(before) - changed >= ROUNDS_BACK and back - point.bound <= SHARE * (back - self._least)
-            rows = [] if stalled or not left else self._rows(point)
-            if not rows:
+            if stalled or not left or not self._first.cut(point):
                 return
-            self._relaxation.add(rows)
 
     def _probe(self, bound: Floats, first: int = -1) -> None:
         """Lower bounds by an LP for each family that is left."""
         places = np.flatnonzero(bound >= self._least)
         places = places[np.argsort(self._families.node[places] != first, kind="stable")]
-        for done, place in enumerate(places.tolist()):
-            self._workers.progress.update("near families: one by one", done / len(places))
+        probers = self._probers(places)
+        for begin, end in spans(len(places), TURN * len(probers)):
+            alive = bound >= self._least
+            some = np.array_split(places[begin:end], len(probers))
+            pieces = [
+                partial(self._probe_some, prober, own, alive.copy(), bound)
+                for prober, own in zip(probers, some, strict=True)
+            ]
+            share = (begin / len(places), end / len(places))
+            self._workers.each("near families: one by one", pieces, len(pieces), share)
+            _merge(probers)
+
+    def _probers(self, places: Ints) -> list[_Prober]:
+        """Return what probes these families: the LP itself, and others that begin where it stands."""
+        count = min(max(len(places) // LEAST_PROBES, 1), PROBERS)
+        probers = [self._first]
+        start = self._first.relaxation.start() if count > 1 else None
+        for _ in range(1, count):
+            assert start is not None
+            relaxation = self._first.relaxation.twin(places)
+            relaxation.load(start)
+            probers.append(_Prober(relaxation, self._finders()))
+        self._first.found.clear()
+        return probers
+
+    def _probe_some(self, prober: _Prober, places: Ints, alive: Bools, bound: Floats) -> None:
+        """Lower the bounds of some families, given which are left."""
+        for place in places.tolist():
             for _ in range(PROBE_ROUNDS):
-                alive = bound >= self._least
                 if not alive[place]:
                     break
-                alive &= (self._families.node != self._families.node[place]) | (np.arange(len(alive)) == place)
-                point = self._solve(alive)
+                only = alive & ((self._families.node != self._families.node[place]) | (np.arange(len(alive)) == place))
+                point = self._solve(prober, only)
                 gained = bound[place] - point.bound
                 bound[place] = min(bound[place], point.bound)
-                rows = self._rows(point) if gained > PROBE_SHARE * (bound[place] - self._least) else []
-                if not rows:
+                alive[place] = bound[place] >= self._least
+                if gained <= PROBE_SHARE * (bound[place] - self._least) or not prober.cut(point):
                     break
-                self._relaxation.add(rows)
 
-    def _rows(self, point: Point) -> list[Row]:
-        return [row for finder in self._finders for row in finder.separate(point)]
+    def _finders(self) -> list[RowFinder]:
+        return [ClusterRows(CLUSTERS_PER_ROUND), LocalRows(self._threads, LOCAL_SIZE, 0, self._stopped)]
 
-    def _solve(self, alive: Bools) -> Point:
-        """Return the point of the LP over these families, or raise ``Stopped``."""
-        point = self._relaxation.solve(alive, self._workers.deadline, self._least)
+    def _solve(self, prober: _Prober, alive: Bools) -> Point:
+        """Return the point of an LP over these families, or raise ``Stopped``."""
+        point = prober.relaxation.solve(alive, self._workers.deadline, self._least)
         if point is None or self._stopped():
             raise Stopped
         return point
 
     def _stopped(self) -> bool:
         return self._workers.deadline.reason is not None
+
+
+def _merge(probers: list[_Prober]) -> None:
+    """Let all LPs have the cuts that any of them found."""
+    found = [list(prober.found) for prober in probers]
+    for k, prober in enumerate(probers):
+        prober.relaxation.add([row for other, rows in enumerate(found) if other != k for row in rows])
+        prober.found.clear()

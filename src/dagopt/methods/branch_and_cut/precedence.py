@@ -8,7 +8,7 @@ LP point decides least. What both orders of a pair exclude is excluded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -131,9 +131,16 @@ def undecided_pairs(point: Point, after: Words, part: Part, most: int) -> list[t
 
 
 def probe_pairs(
-    pairs: list[tuple[int, int]], part: Part, bound: float, enough: float, attempt: Callable[[Part], Probe]
+    pairs: list[tuple[int, int]],
+    part: Part,
+    bound: float,
+    enough: float,
+    attempt: Callable[[list[list[Part]]], list[list[Probe]]],
+    at_once: int = 1,
 ) -> list[Probe]:
     """Try both orders of every pair, and return the children of the pair that lowers the bound most.
+
+    ``attempt`` is given both parts of so many pairs ``at_once``.
 
     Every DAG has one of the two orders. So what neither order of a pair allows is excluded from the children, and if
     the bound of one order is not above ``enough``, the other order holds in them. If that decides all pairs, there is
@@ -141,8 +148,7 @@ def probe_pairs(
     """
     best, chosen = -1.0, list[Probe]()
     implied = Part(part.alive.copy(), part.later.copy())
-    for first, second in pairs:
-        found = [attempt(part.with_order(*order)) for order in ((first, second), (second, first))]
+    for found in _tried(pairs, part, attempt, at_once):
         left = [one for one in found if one.bound > enough]
         if not left:
             return []
@@ -159,3 +165,15 @@ def probe_pairs(
     for one in chosen:
         one.part.restrict_to(implied)
     return [replace(one, bound=min(one.bound, bound)) for one in chosen]
+
+
+def _tried(
+    pairs: list[tuple[int, int]],
+    part: Part,
+    attempt: Callable[[list[list[Part]]], list[list[Probe]]],
+    at_once: int,
+) -> Iterator[list[Probe]]:
+    """Yield what both orders of each pair give."""
+    for begin in range(0, len(pairs), at_once):
+        some = pairs[begin : begin + at_once]
+        yield from attempt([[part.with_order(i, j), part.with_order(j, i)] for i, j in some])

@@ -1,9 +1,10 @@
 """Subtrees as tasks of other processes or machines, with the best DAG shared.
 
 The open nodes of a tree are handed out a few at a time, those with the largest bounds first. A task works on its nodes
-for some seconds and returns the best DAG that it knows and the nodes that are left, with their bounds. The next tasks
-begin from the best DAG of all. Nodes of a task that fails, because its worker died, are handed out again. Which nodes
-are worked on together depends on the time that tasks take, so the tree is not the same twice; what is proven is.
+for some seconds and returns the best DAG that it knows and the nodes that are left, with their bounds. While there are
+fewer nodes than workers, a task returns as soon as it has split its node. The next tasks begin from the best DAG of
+all. Nodes of a task that fails, because its worker died, are handed out again. Which nodes are worked on together
+depends on the time that tasks take, so the tree is not the same twice; what is proven is.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import heapq
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from dagopt.deadline import Deadline
@@ -28,7 +30,7 @@ WAITING = 2  # tasks that wait for a worker, so that none is idle
 LOOK_EVERY = 0.5  # seconds between two looks at the clock
 MOST_FAILURES = 20  # tasks that fail before the search goes on here
 
-Work = Callable[[TreeState, float], Future[Any]]
+Work = Callable[[TreeState, float, float], Future[Any]]
 
 
 class Cluster:
@@ -102,7 +104,8 @@ class Subtrees:
     count : int
         The number of workers.
     work : callable
-        Begins a task, given a state and the seconds after which nodes are returned.
+        Begins a task, given a state, and the seconds and the number of open nodes after which they are returned. The
+        nodes that are worked on then are finished first.
     read : callable
         Returns the state of what a task returned.
     deadline : Deadline
@@ -111,8 +114,6 @@ class Subtrees:
         Whether a bound leaves nothing to search for, given the best score.
     tell : callable
         Called with the state of the whole search whenever a task has ended.
-    seconds : float
-        The time of a task.
     """
 
     def __init__(
@@ -123,7 +124,6 @@ class Subtrees:
         deadline: Deadline,
         closed: Callable[[float, float], bool],
         tell: Callable[[TreeState], None],
-        seconds: float = TASK_SECONDS,
     ) -> None:
         self._count = count
         self._work = work
@@ -131,7 +131,6 @@ class Subtrees:
         self._deadline = deadline
         self._closed = closed
         self._tell = tell
-        self._seconds = seconds
         self._open: list[Node] = []
         self._running: dict[Future[Any], list[Node]] = {}
         self.n_tasks = self.n_failed = 0
@@ -162,9 +161,10 @@ class Subtrees:
         count = min(max(len(self._open) // (2 * self._count), 1), MOST_NODES)
         nodes = [heapq.heappop(self._open) for _ in range(min(count, len(self._open)))]
         part = replace(self._state, nodes=tuple(nodes), counts=(0, 0, 0, self._state.counts[3], 0))
-        seconds = min(self._seconds, self._deadline.remaining())
+        some_are_idle = len(self._running) + 1 + len(self._open) < self._count
         try:
-            self._running[self._work(part, max(seconds, 1e-3))] = nodes
+            task = self._work(part, TASK_SECONDS, len(nodes) + 1 if some_are_idle else inf)
+            self._running[task] = nodes
         except Exception as error:  # whatever a cluster that is gone raises
             self._push(nodes)
             raise BrokenExecutor("no other task can begin") from error

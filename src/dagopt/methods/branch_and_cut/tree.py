@@ -40,7 +40,8 @@ __all__ = ["MEMORY", "Outcome", "Rules", "Tree", "TreeState"]
 
 LANES, MOST_LANES = 4, 16  # nodes that are worked on at the same time, whatever the number of threads
 OPEN_PER_LANE = 4  # more than the fewest only if so many nodes are open for each
-RENEWED_ROUNDS = 25  # of nodes in lanes between two states that are saved
+MOST_PAIRS = 8  # that one lane tries at the same time; all lanes together MOST_LANES
+RENEWED_WORK = 30_000_000  # LPs times families left between two states that are saved: about a minute
 MEMORY = 2 << 30  # bytes of all open nodes together, half of it for their rows
 
 
@@ -141,6 +142,8 @@ class Tree:
         Bytes that the open nodes may take: beyond this, rows are forgotten and the search dives.
     enough : float
         The search ends when so many nodes are open.
+    until : Deadline, optional
+        The search ends after the nodes that are worked on when this clock stops, so that no work is lost.
     note : callable, optional
         Called from time to time with the state of the search, from which another one goes on in the same way.
     state : TreeState, optional
@@ -164,6 +167,7 @@ class Tree:
         finish: Finish = lambda *facts: (None, False),
         memory: int = MEMORY,
         enough: float = np.inf,
+        until: Deadline | None = None,
         note: Callable[[TreeState], None] | None = None,
         state: TreeState | None = None,
     ) -> None:
@@ -183,24 +187,25 @@ class Tree:
         self._first_rows = first_rows
         self._memory = memory
         self._enough = enough
+        self._until = until
         self._note = note
         self._state = state
         self._n_nodes = self._n_made = 0
         self._n_cuts = self._n_lps = 0  # of lanes that are gone
-        self._n_rounds = 0
+        self._renewed_at = 0  # LPs when the lanes were made new
         self._open: list[Node] = []
         self._busy: list[Node] = []
         self._lock = Lock()
 
     def run(self) -> Outcome:
         """Search until the best DAG is proven, the deadline comes, or an LP cannot be solved."""
-        cutting = self._begin() if self._state is None else self._go_on(self._state)
-        with ThreadPoolExecutor(self._n_jobs) as threads:
+        with ThreadPoolExecutor(self._n_jobs) as threads, ThreadPoolExecutor(self._n_jobs) as self._for_pairs:
+            cutting = self._begin() if self._state is None else self._go_on(self._state)
             try:
                 if cutting is not None and not self._work_on_root(self._open[0], cutting):
                     return self._outcome()
                 while 0 < len(self._open) < self._enough and not self._stopped():
-                    if not self._work_on_best(threads):
+                    if not self._work_on_best(threads) or (self._until is not None and self._until.reason is not None):
                         break
             except SolverError:
                 pass
@@ -223,7 +228,7 @@ class Tree:
         relaxation = Relaxation(families, self._given, inside, self._rules.idle_rounds)
         lane = Lane(
             families, self._after, relaxation, self._finders(), self._rules, self._deadline, self._allowed,
-            self._tell_node,
+            self._tell_node, self._for_pairs,
         )  # fmt: skip
         lane.improve(self._best)
         return lane
@@ -236,6 +241,7 @@ class Tree:
         self._open = list(state.nodes)
         heapq.heapify(self._open)
         self._n_nodes, self._n_made, self._n_cuts, self._n_left, self._n_lps = state.counts
+        self._renewed_at = self._n_lps
         self._root_bound = state.root_bound
         return state.cutting
 
@@ -259,7 +265,7 @@ class Tree:
     def _counted(self) -> tuple[int, int]:
         """Return the numbers of cuts and of LPs."""
         n_cuts = self._n_cuts + sum(lane.n_cuts for lane in self._lanes)
-        return n_cuts, self._n_lps + sum(lane.relaxation.n_solved for lane in self._lanes)
+        return n_cuts, self._n_lps + sum(lane.n_lps for lane in self._lanes)
 
     def _work_on_root(self, root: Node, cutting: Cutting) -> bool:
         """Cut at the root, and make the lanes; False when stopped."""
@@ -270,7 +276,7 @@ class Tree:
             self._tell_state([replace(node, part=node.part.copy(), start=lane.relaxation.start())], cutting)
             return self._finders()
 
-        children = lane.work_on(root, self._finish, None if self._note is None else pause, cutting)
+        children = lane.work_on(root, MOST_PAIRS, self._finish, None if self._note is None else pause, cutting)
         self._merge()
         self._root_bound, self._n_left = -root.minus_bound, int(root.part.alive.sum())
         if children is None:
@@ -287,6 +293,7 @@ class Tree:
         if self._note is None:
             return
         self._n_cuts, self._n_lps = self._counted()
+        self._renewed_at = self._n_lps
         self._lanes = [self._lanes[0].twin(self._finders(), self._inside)]
         self._lanes[0].improve(self._best)
         self._tell_state(self._open, None)
@@ -296,9 +303,8 @@ class Tree:
 
         A node goes to the lane that made it, whose LP is near, if no better node does.
         """
-        if self._n_rounds and self._n_rounds % RENEWED_ROUNDS == 0:
+        if (self._counted()[1] - self._renewed_at) * len(self._lanes[0].families) > RENEWED_WORK:
             self._renew()
-        self._n_rounds += 1
         n_lanes = min(max(len(self._open) // OPEN_PER_LANE, LANES), MOST_LANES)
         chosen = self._next(min(n_lanes, len(self._open)))
         self._busy = [replace(node, part=node.part.copy()) for node in chosen]
@@ -310,7 +316,8 @@ class Tree:
         for node in self._busy:
             node.lane = node.lane if node.lane in free else free[0]
             free.remove(node.lane)
-        work = [threads.submit(self._lanes[node.lane].work_on, node) for node in self._busy]
+        at_once = min(MOST_LANES // len(self._busy), MOST_PAIRS)
+        work = [threads.submit(self._lanes[node.lane].work_on, node, at_once) for node in self._busy]
         ends = [one.exception() for one in work]
         self._merge()
         for error in ends:
