@@ -66,7 +66,8 @@ MANY, MANY_SHARE = 60, 0.04  # with more candidates than this, the number of ste
 LISTING_PER_PRICE, LISTING_SHARE = 2.0, 0.1  # of the last pricing, and of the time left: the longer one is its limit
 NEXT_LISTING = 0.7  # the listing is tried again when the gap has fallen to this share of what it was
 MOST_ROUNDS, ANY_NUMBER = 1_000_000, 1 << 62  # no limits
-MOST_IDLE = 8  # the run ends after this many rounds without a better bound or a new family
+MOST_IDLE = 8  # the run ends after this many rounds without a better bound or a new family;
+HARDER, MORE_ROUNDS = 4.0, 3  # with so many times the seconds and steps of a pricing, after these rounds
 
 
 @dataclass(frozen=True)
@@ -321,6 +322,22 @@ class PricedRoot:
             return
         except SolverError:
             self.over = True
+
+    def try_harder(self) -> bool:
+        """Go on after rounds in vain, with longer searches; say whether that is why the run was over."""
+        if self._idle < MOST_IDLE or self.families is not None:
+            return False
+        self.over, self._idle = False, MOST_IDLE - MORE_ROUNDS
+        self._price_seconds *= HARDER
+        self._pricing.most_steps = int(HARDER * self._pricing.most_steps)
+        return True
+
+    def improve(self, dag: Dag) -> None:
+        """Take a better DAG that was found elsewhere."""
+        self.dag, self._value = dag, float(self._score.total(dag))
+        self._join([NodePrice(row[np.newaxis], np.inf, 0) for row in (dag != 0).T])
+        for finder in self._finders:
+            finder.improved(dag)
 
     def _approach(self) -> bool:
         """Cut, and go from the best multipliers towards those of the LP; False at the deadline."""

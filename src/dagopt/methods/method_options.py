@@ -141,7 +141,8 @@ FLAGGED = {
 class Solver(Protocol[Posed]):
     """A method as a callable: options are one object, or given by name and checked before anything is done.
 
-    ``plan`` is what was computed when the method was chosen, for methods that can go on from there.
+    ``plan`` is what was computed when the method was chosen, for methods that can go on from there; ``beside`` is for
+    provers that take turns with searches.
     """
 
     options: type[Options]
@@ -155,6 +156,7 @@ class Solver(Protocol[Posed]):
         deadline: Deadline,
         progress: Progress,
         plan: Any = None,
+        beside: Any = None,
         **options: Any,
     ) -> Answer:
         """Return the answer."""
@@ -175,10 +177,13 @@ def solver(
             deadline: Deadline,
             progress: Progress,
             plan: Any = None,
+            beside: Any = None,
             **options: Any,
         ) -> Answer:
             taken = kind(**options) if checked is None else checked
-            return solve(posed, taken, deadline, progress, **({} if plan is None else {"plan": plan}))
+            more = {"plan": plan, "beside": beside}
+            given = {name: value for name, value in more.items() if value is not None}
+            return solve(posed, taken, deadline, progress, **given)
 
         made = cast(Solver[Posed], called)
         made.options = kind

@@ -43,6 +43,10 @@ class PairTurns:
         """Go on until the round in which the clock stops."""
         self._pairs.run(clock)
 
+    def try_harder(self) -> bool:
+        """Go on with larger sets, though they take long; say whether there are any."""
+        return self._pairs.try_harder()
+
     def outlook(self, seconds: float) -> float | None:
         """Return what the weights known prove if larger sets change nothing, None to judge by how fast it falls."""
         return self._pairs.outlook(seconds)
@@ -105,6 +109,10 @@ class PricingTurns:
         self.root = self.root or self._make()
         return self.root
 
+    def try_harder(self) -> bool:
+        """Go on with longer searches for a price; say whether they may help."""
+        return self.root is not None and self.root.try_harder()
+
     def outlook(self, seconds: float) -> float | None:
         """Return the bound to expect by what climbs have found; None to judge by how fast it falls."""
         found = None if self.root is None else self.root.outlook(seconds)
@@ -141,6 +149,10 @@ class ListingTurns:
     def finished(self) -> bool:
         """Whether all families are listed."""
         return self.families is not None
+
+    def try_harder(self) -> bool:
+        """Say no: sets that are too many stay so."""
+        return False
 
     def outlook(self, seconds: float) -> float:
         """Return minus infinity if it is nearly done, and else infinity."""
