@@ -163,8 +163,14 @@ class Portfolio:
         turn = max(TURN_SHARE * clock.remaining(), LEAST_TURN)
         proof, search = _Pace(turn), _Pace(turn)
         with Resumable(prover, clock) as run:
-            beside.rest = lambda: run.rest() if reserve > 0.0 or share <= 0.0 else None
-            proves = True
+
+            def rest(is_hopeless: bool) -> None:
+                nonlocal share
+                share = 0.0 if is_hopeless else share
+                if reserve > 0.0 or share <= 0.0:
+                    run.rest()
+
+            beside.rest, proves = rest, True
             while True:
                 begin, gap = clock.elapsed(), beside.bound - self._score
                 if proves or clock.reason is not None:
@@ -175,7 +181,8 @@ class Portfolio:
                     self._hear()
                     share -= clock.elapsed() - begin
                 else:
-                    self._search_for(reserve if reserve > 0.0 else search.turn, generate)
+                    is_first = reserve > 0.0
+                    self._search_for(reserve if is_first else search.turn, generate, is_first or proof.speed > 0.0)
                     reserve = 0.0 if share <= 0.0 else reserve - (clock.elapsed() - begin)
                 closed = gap - (beside.bound - self._score)
                 (proof if proves else search).note(closed, clock.elapsed() - begin, gap, clock.remaining())
@@ -203,10 +210,10 @@ class Portfolio:
         if self._beside.found is not None:
             self._keep(self._beside.found)
 
-    def _search_for(self, seconds: float, generate: Callable[..., Answer] | None) -> None:
-        """Generate parent sets, search over orders and from small sets by turns, until each was in vain."""
+    def _search_for(self, seconds: float, generate: Callable[..., Answer] | None, ends: bool = False) -> None:
+        """Generate parent sets, search over orders and from small sets by turns; it may end when each was in vain."""
         clock, vain = self._clock.within(seconds), 0
-        while vain < STEPS and clock.reason is None:
+        while not (ends and vain >= STEPS) and clock.reason is None:
             before = self._score
             if self._step == GENERATION and generate is not None:
                 self._generate(generate, clock)
@@ -265,6 +272,8 @@ class Portfolio:
         clock = whole.within(SMALL_SHARE * whole.remaining())
         if clock.reason is not None or self._problem.knowledge.path_keys:
             return
+        if self._lists_all and self._beside.pool is not None:
+            self._small.take(self._beside.pool)
         with suppress(ahead.Late), ahead.in_time(clock):
             if self._small.listed(clock, self._progress) and whole.reason is None:
                 assert self._best is not None

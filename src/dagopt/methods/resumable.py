@@ -18,6 +18,7 @@ import numpy as np
 
 from dagopt.arrays import Dag
 from dagopt.deadline import Deadline, Stopped
+from dagopt.families.families import Families
 
 __all__ = ["Beside", "Resumable"]
 
@@ -38,14 +39,18 @@ class Beside:
         The best DAG of the prover.
     bound : float
         What the prover has proven so far.
+    pool : Families or None
+        All parent sets that are allowed, if the prover lists them.
     rest : callable
-        Called by the prover when its bounds stand still: the searches may work.
+        Called by the prover when its bounds stand still, and with whether nothing is to be expected from them any more:
+        the searches may work.
     """
 
     dag: Dag | None = None
     found: Dag | None = None
     bound: float = np.inf
-    rest: Callable[[], None] = lambda: None
+    pool: Families | None = None
+    rest: Callable[[bool], None] = lambda is_hopeless: None
 
     def exchange(self, found: Dag | None) -> Dag | None:
         """Give the best DAG of the prover, and return that of the searches."""
@@ -80,6 +85,7 @@ class Resumable(Generic[Found]):
         self._pauses: list[tuple[float, float]] = []  # when each was, on the clock of the run, and how long
         self._found: list[Found] = []
         self._error: BaseException | None = None
+        self._thread = Thread(target=copy_context().run, args=(self._run,), daemon=True)
 
     def __enter__(self) -> Resumable[Found]:
         return self
@@ -100,7 +106,7 @@ class Resumable(Generic[Found]):
             self._until, self._is_on, self.rested = now + seconds, not self._has_ended, False
             if not self._has_begun:
                 self._has_begun = True
-                Thread(target=copy_context().run, args=(self._run,), daemon=True).start()
+                self._thread.start()
             self._change.notify_all()
             while self._is_on:
                 self._change.wait(SECONDS_PER_LOOK)
@@ -113,6 +119,10 @@ class Resumable(Generic[Found]):
         with self._change:
             self._until, self.rested = 0.0, True
         self._seconds()
+
+    def join(self) -> None:
+        """Wait for the end of a run that was left."""
+        self._thread.join()
 
     def moment(self, seconds: float) -> float:
         """Return the seconds on the clock of the caller for those on the clock of the run."""

@@ -21,6 +21,8 @@ class Clock:
 class Scripted:
     """A part whose bound is a function of the seconds it has worked."""
 
+    hopeless = False
+
     def __init__(self, clock, bound_after, ends=np.inf, step=0.5):
         self.seconds = 0.0
         self._clock, self._bound_after, self._ends, self._step = clock, bound_after, ends, step
@@ -165,7 +167,8 @@ def test_where_bounds_stand_still_others_may_work():
     """Not while a bound falls, nor in the first turns; a better score that is found meanwhile closes the gap."""
     clock, rests, score = Clock(), [], [0.0]
 
-    def rest():
+    def rest(is_hopeless):
+        assert not is_hopeless
         rests.append(clock.now)
         score[0] = 50.0
 

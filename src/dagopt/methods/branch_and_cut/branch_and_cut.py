@@ -495,7 +495,7 @@ class _Run:
             parts.append(PairTurns(pairs))
         if state is not None and state.is_listed:
             self._unlisted = Listing(self._problem.score, self._problem.knowledge, self.max_sets)
-        listing = None if self._unlisted is None else ListingTurns(self._unlisted, NEARLY_SHARE, workers)
+        listing = None if self._unlisted is None else ListingTurns(self._unlisted, NEARLY_SHARE, HOPELESS, workers)
         with ThreadPoolExecutor(workers.count) as threads:
             if self._columns is not None:
                 columns, begun = self._columns, None if state is None else state.pricing

@@ -360,6 +360,7 @@ class _Rounds:
         if candidates.is_complete:
             if options.save_scores is not None:
                 write_jkl(pool.to_local_scores(), options.save_scores)
+            self._beside.pool = pool
             return self._best_over(pool, self._deadline, self._tell)
         _, listed = self._best_over(pool, self._deadline.within(LISTED_SHARE * self._deadline.remaining()))
         self._best_listed = listed.score if listed.status == "optimal" else np.inf

@@ -48,6 +48,10 @@ class Part(Protocol):
     def work(self, clock: Deadline) -> None:
         """Go on until the clock stops, or somewhat longer if a step cannot be divided."""
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether it knows that the time left is far too short."""
+
     def try_harder(self) -> bool:
         """Go on, though it was over, with several times the effort; say whether that may lower the bound."""
 
@@ -107,7 +111,7 @@ def take_turns(
     score: Callable[[], float],
     tolerance: float,
     deadline: Deadline,
-    rest: Callable[[], None] = lambda: None,
+    rest: Callable[[bool], None] = lambda is_hopeless: None,
 ) -> None:
     """Let parts work in turns until the gap is closed, the deadline comes, all are over, or one leaves nothing to do.
 
@@ -122,7 +126,7 @@ def take_turns(
     deadline : Deadline
         The clock of all.
     rest : callable
-        Called when all bounds stand still.
+        Called when all bounds stand still, with whether all parts that are left are hopeless.
     """
     turn = max(TURN_SHARE * min(deadline.remaining(), LONGEST), LEAST_TURN)
     players = [_Player(part, turn) for part in parts]
@@ -134,7 +138,7 @@ def take_turns(
             return
         chosen = _next(open_ones, known, value, left)
         if chosen.seconds > 0.0 and chosen.stands_still(known - LEAST_FALL * (known - value), left):
-            rest()
+            rest(all(player.part.hopeless for player in open_ones))
             if known <= score() + tolerance:
                 return
         chosen.play(deadline)

@@ -55,6 +55,10 @@ class SmallSets:
         self._n_jobs = n_jobs
         self._pool: Families | None = None
 
+    def take(self, pool: Families) -> None:
+        """Take sets that were listed elsewhere."""
+        self._pool = self._pool or pool
+
     def listed(self, deadline: Deadline, progress: Progress) -> bool:
         """List the sets unless that was done; say whether there are any, or no time to list them.
 
