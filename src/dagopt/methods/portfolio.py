@@ -41,6 +41,7 @@ __all__ = ["FIRST_SECONDS", "Portfolio"]
 
 FIRST_SHARE = 0.4  # of the time, at most, for the first order search,
 FIRST_SECONDS = 2.0  # but at least this many seconds: with a shorter limit a search alone would find as much
+QUICK_SHARE = 0.1  # or this if the prover lists all allowed sets: its own search over them finds more
 RUGGED_SHARE = 0.6  # of the time that is left, for column generation where searches differ and a proof is far away
 HURRIED_SHARE = 0.8  # or this much if the limit is so short that a search alone would take all of it
 LATER_SHARE = 0.5  # of the time that is left, at most, for column generation after the prover,
@@ -118,6 +119,8 @@ class Portfolio:
         self._lists_all = lists_all
         left = self._clock.remaining()
         first = self._clock.within(max(FIRST_SHARE * left, FIRST_SECONDS))
+        if goes_on and lists_all:
+            first = self._clock.within(QUICK_SHARE * left)
         # Without a time limit compiling does not count, and with a short one the search has all of the time anyway.
         if goes_on and left > FIRST_SECONDS and ahead.is_cold():  # the prover's kernels come after the search's
             first = self._clock.within(left)
