@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Protocol, TypeVar, cast
 
@@ -181,8 +182,9 @@ def solver(
             **options: Any,
         ) -> Answer:
             taken = kind(**options) if checked is None else checked
-            more = {"plan": plan, "beside": beside}
-            given = {name: value for name, value in more.items() if value is not None}
+            given = {} if plan is None else {"plan": plan}
+            if beside is not None and "beside" in signature(solve).parameters:  # others need not know
+                given["beside"] = beside
             return solve(posed, taken, deadline, progress, **given)
 
         made = cast(Solver[Posed], called)
