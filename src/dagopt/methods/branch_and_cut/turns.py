@@ -26,7 +26,6 @@ LONGEST = 600.0  # seconds; a longer time limit, or none, counts as this much
 TURN_SHARE, LEAST_TURN = 0.05, 2.0  # a turn is this share of the time left at first, but at least so many seconds
 LONGER = 2.0  # the factor by which turns grow that show nothing
 LEAST_FALL = 0.02  # of the gap: a smaller expected fall is none
-MOST_TRIES = 3  # in vain, of a part that was over; each has several times the effort of the one before
 STILL = 4.0  # turns have grown by this factor where bounds stand still: two in a row showed nothing
 
 
@@ -53,7 +52,7 @@ class Part(Protocol):
         """Whether it knows that the time left is far too short."""
 
     def try_harder(self) -> bool:
-        """Go on, though it was over, with several times the effort; say whether that may lower the bound."""
+        """Go on, though it was over, with several times the effort; say whether it does: a few times in vain."""
 
     def outlook(self, seconds: float) -> float | None:
         """Return the bound to expect after so many seconds, infinity for none; None to judge by how fast it falls."""
@@ -68,7 +67,6 @@ class _Player:
         self._first = self._turn = turn
         self._speed = 0.0
         self._gave_up = False
-        self.n_tries = 0  # to go on after it was over, since its bound last fell
 
     def outlook(self, left: float) -> float:
         """Return the bound to expect at the end of the time."""
@@ -90,11 +88,9 @@ class _Player:
 
     def try_harder(self) -> bool:
         """Let the part go on, if that may help; say whether it does."""
-        self.n_tries += 1
-        if self.n_tries > MOST_TRIES or not self.part.try_harder():
-            return False
-        self._gave_up = False
-        return True
+        goes_on = self.part.try_harder()
+        self._gave_up = self._gave_up and not goes_on
+        return goes_on
 
     def stands_still(self, wanted: float, left: float) -> bool:
         """Say whether no bound as wanted is to be expected, and nothing soon: its last turns showed nothing."""
@@ -142,8 +138,6 @@ def take_turns(
             if known <= score() + tolerance:
                 return
         chosen.play(deadline)
-        if known - min(part.bound for part in parts) > LEAST_FALL * (known - value):
-            chosen.n_tries = 0
 
 
 def _with_tries(players: Sequence[_Player], open_ones: list[_Player], left: float) -> list[_Player]:
