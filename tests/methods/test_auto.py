@@ -469,12 +469,12 @@ class Taking:
                 beside.rest(self._rests)
         return Answer("branch-and-cut", 0 * self.best, base, "time_limit")
 
-    def run(self, seconds):
+    def run(self, seconds, **more):
         """Return the answer after so many seconds."""
         shared = {"random_state": 0, "n_jobs": 1, "start": None}
         with Deadline(seconds, lambda: self.now) as clock:
             run = portfolio.Portfolio(self.problem, self.problem.knowledge, shared, clock, NoProgress())
-            return run.run(self.prove, goes_on=True, generate=self.generate)
+            return run.run(self.prove, goes_on=True, generate=self.generate, **more)
 
     def generate(self, *given, **more):
         """Generate nothing better for a second."""
@@ -508,6 +508,30 @@ def test_where_bounds_stand_still_the_searches_have_their_time_at_once(monkeypat
     assert run.steps[:first] == ["search", "prove"]
     assert run.told[0] is not run.told[-1]
     assert (run.told[-1] == run.best).all()
+    assert answer.score == pytest.approx(run.problem.score.total(run.best))
+
+
+def test_where_all_sets_are_listed_the_search_over_them_goes_on_first(monkeypatch):
+    """It comes before column generation, with new seeds, from the best DAG of the prover and over its sets."""
+    run, calls = Taking(monkeypatch, lambda steps: 1000.0, rests=False), []
+
+    def prove(*given, beside, **more):
+        beside.found, beside.pool = run.best, "all sets"
+        return Taking.prove(run, *given, beside=beside, **more)
+
+    def better(small, known, clock, seed):
+        run.now += 1.0
+        run.steps.append("listed")
+        calls.append((small._pool, known is run.best, seed))
+        return known
+
+    monkeypatch.setattr(portfolio.SmallSets, "listed", lambda *given: True)
+    monkeypatch.setattr(portfolio.SmallSets, "better", better)
+    monkeypatch.setattr(run, "prove", prove)
+    answer = run.run(100.0, lists_all=True)
+    assert run.steps[:4] == ["search", "prove", "listed", "generate"]
+    assert all(call[:2] == ("all sets", True) for call in calls)
+    assert len({seed for *_, seed in calls} | {0}) == len(calls) + 1
     assert answer.score == pytest.approx(run.problem.score.total(run.best))
 
 
