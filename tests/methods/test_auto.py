@@ -493,7 +493,7 @@ def test_a_bound_that_falls_keeps_the_time(monkeypatch):
 
 def test_while_nothing_moves_they_take_turns(monkeypatch):
     """A prover that expects nothing has no share before: searches work longer and longer between its steps."""
-    run = Taking(monkeypatch, lambda steps: 1000.0, rests=True)
+    run = Taking(monkeypatch, lambda steps: 1e6, rests=True)
     run.run(400.0)
     text = "".join("p" if step == "prove" else "s" for step in run.steps)
     lengths = [len(turn) for turn in text.strip("p").split("p")]
@@ -502,7 +502,7 @@ def test_while_nothing_moves_they_take_turns(monkeypatch):
 
 def test_where_bounds_stand_still_the_searches_have_their_time_at_once(monkeypatch):
     """They work before the prover has had its share, and the prover is told of what they find."""
-    run = Taking(monkeypatch, lambda steps: 1000.0, better_after=1, rests=False)
+    run = Taking(monkeypatch, lambda steps: 1e6, better_after=1, rests=False)
     answer = run.run(100.0)
     first = run.steps.index("generate")
     assert run.steps[:first] == ["search", "prove"]
@@ -511,9 +511,18 @@ def test_where_bounds_stand_still_the_searches_have_their_time_at_once(monkeypat
     assert answer.score == pytest.approx(run.problem.score.total(run.best))
 
 
+def test_a_search_that_reaches_the_bound_hands_over_to_the_prover(monkeypatch):
+    """Nothing is searched for any more; the prover sees the DAG and ends."""
+    run = Taking(monkeypatch, lambda steps: 0.0, better_after=1, rests=False)
+    run._bound_after = lambda steps: run.problem.score.total(run.best) - run.problem.score.total(0 * run.best)
+    run.run(40.0)
+    assert run.steps[:4] == ["search", "prove", "generate", "search"]
+    assert set(run.steps[4:]) == {"prove"}
+
+
 def test_where_all_sets_are_listed_the_search_over_them_goes_on_first(monkeypatch):
     """It comes before column generation, with new seeds, from the best DAG of the prover and over its sets."""
-    run, calls = Taking(monkeypatch, lambda steps: 1000.0, rests=False), []
+    run, calls = Taking(monkeypatch, lambda steps: 1e6, rests=False), []
 
     def prove(*given, beside, **more):
         beside.found, beside.pool = run.best, "all sets"

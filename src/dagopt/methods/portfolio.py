@@ -189,7 +189,9 @@ class Portfolio:
                     reserve = 0.0 if share <= 0.0 else reserve - (clock.elapsed() - begin)
                 closed = gap - (beside.bound - self._score)
                 (proof if proves else search).note(closed, clock.elapsed() - begin, gap, clock.remaining())
-                if share > 0.0:
+                if self._is_closed:
+                    proves = True
+                elif share > 0.0:
                     proves = not (proves and run.rested)
                 elif proves and reserve > 0.0:
                     proves = False
@@ -199,9 +201,16 @@ class Portfolio:
             if "seconds" in trace:
                 answer = replace(answer, trace=trace.assign(seconds=[run.moment(each) for each in trace["seconds"]]))
         answer = self._proven(answer)
+        self._beside.bound = math.inf  # of a prover that is over
         while answer.status != "optimal" and clock.reason is None:
             self._search_for(clock.remaining(), generate)
         return answer
+
+    @property
+    def _is_closed(self) -> bool:
+        """Whether the best DAG reaches the bound of the prover, which need only see it."""
+        covers_all = self._knowledge is self._problem.knowledge
+        return covers_all and self._beside.bound <= self._score + BETTER * abs(self._score)
 
     def _tell(self) -> None:
         """Give the prover the best DAG, if its limit on parents allows it."""
@@ -216,7 +225,7 @@ class Portfolio:
     def _search_for(self, seconds: float, generate: Callable[..., Answer] | None, ends: bool = False) -> None:
         """Generate parent sets, search over orders and from small sets by turns; it may end when each was in vain."""
         clock, vain = self._clock.within(seconds), 0
-        while not (ends and vain >= STEPS) and clock.reason is None:
+        while not (self._is_closed or (ends and vain >= STEPS)) and clock.reason is None:
             before = self._score
             if self._step == GENERATION and generate is not None:
                 self._generate(generate, clock)
