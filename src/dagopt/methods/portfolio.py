@@ -48,6 +48,7 @@ LATER_SHARE = 0.5  # of the time that is left, at most, for column generation af
 COMPLETE_SHARE = 0.2  # or this if the prover lists all allowed sets, and so meets what column generation would find:
 LATER_FACTOR, LATER_SECONDS = 4.0, 2.0  # it needs about so many times what the first search took, and these seconds
 SMALL_SHARE = 0.5  # of the time that is left, at most, for the listing of small parent sets, and then for the search
+LISTED_SHARE = 0.7  # or this for the search if these sets are all that are allowed
 STEPS = 3  # column generation, order search and small sets, one after the other, after the prover:
 GENERATION, ORDERS, SMALL = range(STEPS)
 TURN_SHARE, LEAST_TURN = 0.05, 1.0  # of the time left, and seconds: a further turn of the searches or the prover
@@ -291,7 +292,8 @@ class Portfolio:
                 assert self._best is not None
                 if self._lists_all:
                     self._seed += NEXT_SEED
-                    self._keep(self._small.better(self._best, whole, self._seed))
+                    clock = whole.within(LISTED_SHARE * whole.remaining())
+                    self._keep(self._small.better(self._best, clock, self._seed))
                     return
                 clock = whole.within(SMALL_SHARE * whole.remaining())
                 self._keep(self._small.search(self._best, clock, self._progress, self._seed))

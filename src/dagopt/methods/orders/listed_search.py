@@ -34,6 +34,7 @@ def best_of_orders(
     rng: np.random.Generator,
     deadline: Deadline,
     share: float = TIME_SHARE,
+    most_vain: float = MOST_VAIN,
 ) -> Ints | None:
     """Return the families of the best DAG found, None if there is none.
 
@@ -51,10 +52,12 @@ def best_of_orders(
         When to stop.
     share : float
         The share of the time left that the search may take.
+    most_vain : float
+        The rounds in vain, one after the other, after which it ends earlier.
     """
     clock = deadline.within(share * deadline.remaining())
     best, vain = known, 0
-    while tries > 0 and vain < MOST_VAIN and clock.reason is None:
+    while tries > 0 and vain < most_vain and clock.reason is None:
         found = _round(pool, known, tries, rng, clock)
         vain = 0 if pool.total(found) > pool.total(best) + EQUAL else vain + 1
         best, known = pool.better(best, found), None

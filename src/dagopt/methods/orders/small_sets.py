@@ -106,7 +106,8 @@ class SmallSets:
         pool = self._pool
         assert pool is not None
         begin = pool.inside(known)
-        found = best_of_orders(pool, begin, TRIES, np.random.default_rng(seed), deadline, share=1.0)
+        rng = np.random.default_rng(seed)
+        found = best_of_orders(pool, begin, TRIES, rng, deadline, share=1.0, most_vain=np.inf)
         return known if found is None else pool.adjacency(found)
 
     def search(self, known: Dag, deadline: Deadline, progress: Progress, seed: int) -> Dag:
