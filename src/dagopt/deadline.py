@@ -113,6 +113,12 @@ class Deadline:
         part._whole = self
         return part
 
+    def of_a_part(self, clock: Callable[[], float]) -> Deadline:
+        """Return a deadline for part of the run, without a limit of its own, on whose clock fewer seconds may pass."""
+        part = Deadline(None, clock)
+        part._whole = self
+        return part
+
     @property
     def whole(self) -> Deadline:
         """The deadline of the whole run."""

@@ -172,3 +172,46 @@ def test_prices_between_the_best_multipliers_and_the_centre_prove_a_bound(seed, 
     monkeypatch.setattr(Pricing, "all_nodes", only_between)
     root, first = priced(problem, best.adjacency, 0)
     assert best.score - 1e-6 <= root.bound < first
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_run_that_ended_in_vain_tries_harder_a_few_times(seed, monkeypatch):
+    """Searches that were stopped early go on further each time; the bound falls or stays and holds."""
+    monkeypatch.setattr(priced_root, "MOST_IDLE", 2)
+    problem = problem_of(gaussian_table(30 + seed, 8, rows=300, density=0.5))
+    best = solve_exact(problem, **quiet())
+    nothing = np.zeros((8, 8), dtype=np.int8)
+    score = problem.score
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        finders = [ClusterRows(20), EntropyRows(LogDets(score.n_samples), score.correlation)]
+        root = PricedRoot(score, problem.knowledge, nothing, [], finders, workers)
+        assert not root.try_harder()
+        root.run(0, 1e-6)
+        steps, bounds = [root.state.effort.steps], [root.bound]
+        while root.over and root.try_harder():
+            assert not root.over
+            root.run(0, 1e-6)
+            steps.append(root.state.effort.steps)
+            bounds.append(root.bound)
+            assert len(bounds) < 50
+    assert root.over
+    assert len(steps) > priced_root.MOST_TRIES
+    assert (np.diff(bounds) <= 0.0).all()
+    assert bounds[-1] >= best.score - 1e-6
+    assert (np.diff(np.log2(steps)) == np.log2(priced_root.HARDER)).all()
+
+
+def test_a_better_dag_found_elsewhere_is_used():
+    """It is the best one from then on, its families are in the LP, and the bound still holds."""
+    problem = problem_of(gaussian_table(5, 8, rows=800, density=0.4))
+    best = solve_exact(problem, **quiet())
+    score = problem.score
+    with Workers(Deadline(), NoProgress(), 1) as workers:
+        finders = [ClusterRows(20), EntropyRows(LogDets(score.n_samples), score.correlation)]
+        root = PricedRoot(score, problem.knowledge, np.zeros((8, 8), dtype=np.int8), [], finders, workers)
+        root.run(0, 1e-6, Soon())
+        root.improve(best.adjacency)
+        assert root.state.pool.exactly(best.adjacency) is not None or root.state.pool.inside(best.adjacency) is not None
+        root.run(0, 1e-6)
+    assert score.total(root.dag) == pytest.approx(best.score)
+    assert root.bound >= best.score - 1e-6

@@ -8,13 +8,17 @@ import pytest
 import dagopt
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
+from dagopt.families.families import Families
 from dagopt.families.undominated import Estimate, Listing, TooMany
 from dagopt.graph.constraints import Constraints
 from dagopt.graph.order import is_acyclic
 from dagopt.kernels import ahead
 from dagopt.methods import auto, portfolio
+from dagopt.methods.branch_and_cut import branch_and_cut, gobnilp
 from dagopt.methods.exact import exact as exact_solve
 from dagopt.methods.exact.plan import estimate_exact
+from dagopt.methods.resumable import Beside
+from dagopt.methods.start import StartDag
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.results.answer import Answer
@@ -299,9 +303,8 @@ def test_column_generation_goes_on_where_nothing_is_proven(monkeypatch, agree, i
         called.append("generate")
         return Answer("cg-dca", best.adjacency, best.score, "converged")
 
-    def prove(*given, start, deadline, **more):
+    def prove(*given, start, **more):
         called.append("prove")
-        assert (deadline is clock) == (is_hard and not agree)  # else time is kept for what comes after it
         return Answer("branch-and-cut", start.dag, problem.score.total(start.dag), "converged")
 
     monkeypatch.setattr(portfolio, "solve_order", search)
@@ -430,3 +433,147 @@ def test_after_the_prover_searches_take_turns(monkeypatch):
     turns = ["generate", f"order {portfolio.NEXT_SEED}", "small sets"]
     assert steps == ["order 0", "small sets", "prove", *turns, "generate", f"order {2 * portfolio.NEXT_SEED}"]
     assert found.score == pytest.approx(best.score)
+
+
+class Taking:
+    """Searches and a prover whose steps take a second each on a scripted clock, and are written down.
+
+    ``bound_after`` says what is proven after so many steps. After so many searches the best DAG is found. The prover
+    lets others work after each step, unless ``rests`` is None, and says whether it expects nothing.
+    """
+
+    def __init__(self, monkeypatch, bound_after, better_after=10**9, rests=None):
+        self.problem = dagopt.learn(dagopt.simulate(6, 300, 1.5, 2).data, "exact", progress=False).problem
+        self.best = dagopt.learn(self.problem.table, "exact", progress=False).adjacency
+        self.now, self.steps, self.told = 0.0, [], []
+        self._bound_after, self._better_after, self._rests = bound_after, better_after, rests
+        monkeypatch.setattr(portfolio, "solve_order", self.order)
+        monkeypatch.setattr(portfolio.SmallSets, "listed", lambda *given: False)
+
+    def order(self, *given, **more):
+        """Search for a second; find the best DAG after so many times."""
+        self.now += 1.0
+        self.steps.append("search")
+        dag = self.best if self.steps.count("search") > self._better_after else 0 * self.best
+        return Answer("order", dag, self.problem.score.total(dag), "converged", figures=Figures(searches_agree=True))
+
+    def prove(self, *given, deadline, beside, **more):
+        """Prove until it is told to end; the bound is in points above the score without edges."""
+        base = self.problem.score.total(0 * self.best)
+        while deadline.reason is None:
+            self.now += 1.0
+            self.steps.append("prove")
+            self.told.append(beside.dag)
+            beside.bound = base + self._bound_after(self.steps.count("prove"))
+            if self._rests is not None:
+                beside.rest(self._rests)
+        return Answer("branch-and-cut", 0 * self.best, base, "time_limit")
+
+    def run(self, seconds, **more):
+        """Return the answer after so many seconds."""
+        shared = {"random_state": 0, "n_jobs": 1, "start": None}
+        with Deadline(seconds, lambda: self.now) as clock:
+            run = portfolio.Portfolio(self.problem, self.problem.knowledge, shared, clock, NoProgress())
+            return run.run(self.prove, goes_on=True, generate=self.generate, **more)
+
+    def generate(self, *given, **more):
+        """Generate nothing better for a second."""
+        self.now += 1.0
+        self.steps.append("generate")
+        return Answer("cg-dca", 0 * self.best, self.problem.score.total(0 * self.best), "converged")
+
+
+def test_a_bound_that_falls_keeps_the_time(monkeypatch):
+    """Searches in vain have one turn, in which each works once; the prover has all the rest."""
+    run = Taking(monkeypatch, lambda steps: 1000.0 - 9.0 * steps)
+    run.run(100.0)
+    assert run.steps.count("search") + run.steps.count("generate") < 8
+    assert run.steps.count("prove") > 90
+
+
+def test_while_nothing_moves_they_take_turns(monkeypatch):
+    """A prover that expects nothing has no share before: searches work longer and longer between its steps."""
+    run = Taking(monkeypatch, lambda steps: 1e6, rests=True)
+    run.run(400.0)
+    text = "".join("p" if step == "prove" else "s" for step in run.steps)
+    lengths = [len(turn) for turn in text.strip("p").split("p")]
+    assert lengths[:5] == [1, 2, 40, 80, 160]
+
+
+def test_where_bounds_stand_still_the_searches_have_their_time_at_once(monkeypatch):
+    """They work before the prover has had its share, and the prover is told of what they find."""
+    run = Taking(monkeypatch, lambda steps: 1e6, better_after=1, rests=False)
+    answer = run.run(100.0)
+    first = run.steps.index("generate")
+    assert run.steps[:first] == ["search", "prove"]
+    assert run.told[0] is not run.told[-1]
+    assert (run.told[-1] == run.best).all()
+    assert answer.score == pytest.approx(run.problem.score.total(run.best))
+
+
+def test_a_search_that_reaches_the_bound_hands_over_to_the_prover(monkeypatch):
+    """Nothing is searched for any more; the prover sees the DAG and ends."""
+    run = Taking(monkeypatch, lambda steps: 0.0, better_after=1, rests=False)
+    run._bound_after = lambda steps: run.problem.score.total(run.best) - run.problem.score.total(0 * run.best)
+    run.run(40.0)
+    assert run.steps[:4] == ["search", "prove", "generate", "search"]
+    assert set(run.steps[4:]) == {"prove"}
+
+
+def test_where_all_sets_are_listed_the_search_over_them_goes_on_first(monkeypatch):
+    """It comes before column generation, with new seeds, from the best DAG of the prover and over its sets."""
+    run, calls = Taking(monkeypatch, lambda steps: 1e6, rests=False), []
+
+    def prove(*given, beside, **more):
+        beside.found, beside.pool = run.best, "all sets"
+        return Taking.prove(run, *given, beside=beside, **more)
+
+    def better(small, known, clock, seed):
+        run.now += 1.0
+        run.steps.append("listed")
+        calls.append((small._pool, known is run.best, seed))
+        return known
+
+    monkeypatch.setattr(portfolio.SmallSets, "listed", lambda *given: True)
+    monkeypatch.setattr(portfolio.SmallSets, "better", better)
+    monkeypatch.setattr(run, "prove", prove)
+    answer = run.run(100.0, lists_all=True)
+    assert run.steps[:4] == ["search", "prove", "listed", "generate"]
+    assert all(call[:2] == ("all sets", True) for call in calls)
+    assert len({seed for *_, seed in calls} | {0}) == len(calls) + 1
+    assert answer.score == pytest.approx(run.problem.score.total(run.best))
+
+
+@pytest.mark.parametrize("name", ["cg-dca", "order"])
+def test_a_prover_that_knows_of_no_searches_takes_turns_too(name):
+    """It is paused and goes on like any other."""
+    problem = dagopt.learn(dagopt.simulate(8, 200, 2.0, 4).data, "hc", progress=False).problem
+    shared = {"random_state": 0, "n_jobs": 1, "start": None}
+    with Deadline(2.0) as clock:
+        run = portfolio.Portfolio(problem, problem.knowledge, shared, clock, NoProgress())
+        answer = run.run(auto._method(name), goes_on=True, generate=auto._method("cg-dca"))
+    assert answer.score == pytest.approx(problem.score.total(answer.adjacency))
+
+
+@pytest.mark.parametrize("method", ["gobnilp", "branch-and-cut"])
+def test_a_prover_uses_what_is_found_beside_it(monkeypatch, method):
+    """A search finds the best DAG while the tree works: its own best one is that, and it proves it."""
+    problem = dagopt.learn(dagopt.simulate(8, 200, 2.0, 4).data, "exact", progress=False).problem
+    best = dagopt.learn(problem.table, "exact", progress=False)
+    beside, given = Beside(), []
+
+    def exchange(found):
+        given.append(found)
+        return best.adjacency if len(given) > 1 else None
+
+    monkeypatch.setattr(beside, "exchange", exchange)
+    monkeypatch.setattr(Families, "near", lambda *given: None)
+    monkeypatch.setattr(gobnilp, "best_of_orders", lambda pool, known, *given: known)
+    start = StartDag(problem.knowledge.must.astype(np.int8))
+    more = {"start": start, "restarts": 0} if method == "gobnilp" else {"start": start, "restarts": 1}
+    if method == "branch-and-cut":
+        monkeypatch.setattr(branch_and_cut, "order_incumbent", lambda *given, start, **more: (start.dag, []))
+    found = auto._method(method)(problem, deadline=Deadline(), progress=NoProgress(), beside=beside, **more)
+    assert found.status == "optimal"
+    assert found.score == pytest.approx(best.score)
+    assert len(given) > 1

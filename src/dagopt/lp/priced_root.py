@@ -66,7 +66,10 @@ MANY, MANY_SHARE = 60, 0.04  # with more candidates than this, the number of ste
 LISTING_PER_PRICE, LISTING_SHARE = 2.0, 0.1  # of the last pricing, and of the time left: the longer one is its limit
 NEXT_LISTING = 0.7  # the listing is tried again when the gap has fallen to this share of what it was
 MOST_ROUNDS, ANY_NUMBER = 1_000_000, 1 << 62  # no limits
-MOST_IDLE = 8  # the run ends after this many rounds without a better bound or a new family
+MOST_IDLE = 8  # the run ends after this many rounds without a better bound or a new family;
+MORE_ROUNDS, MOST_TRIES = 3, 3  # or, if it is to try harder, after so many more, and so often;
+HARDER = 4  # each time with so many times the seconds and steps of a pricing, until one closes this share of the gap
+WORTH_TRYING = 0.01
 
 
 @dataclass(frozen=True)
@@ -309,10 +312,12 @@ class PricedRoot:
                 n_new = self._price(self._between() if self._effort.climbs else self._centre)
                 self.n_rounds += 1
                 self._tell(self._value, self.bound, self._n_cuts, len(self._pool.node))
-                self._idle = 0 if n_new or self._best.bound < before - tolerance else self._idle + 1
+                fall, tries = before - self._best.bound, self._idle >= MOST_IDLE
+                is_better = fall > WORTH_TRYING * self._gap if tries else n_new > 0 or fall > tolerance
+                self._idle = 0 if is_better else self._idle + 1
                 spent = self.n_rounds >= self._effort.rounds or self._n_steps > self._effort.all_steps
-                self.over = spent or self._idle >= MOST_IDLE or self.bound <= self._value + tolerance
-                if max_sets and (self._gap < NEXT_LISTING * self._tried or self._idle == MOST_IDLE):
+                self.over = spent or self._is_idle or self.bound <= self._value + tolerance
+                if max_sets and (self._gap < NEXT_LISTING * self._tried or self._is_idle):
                     self.over |= self._list(max_sets)
                     self._tried = self._gap
                 if self._after_round is not None and not self.over:
@@ -321,6 +326,28 @@ class PricedRoot:
             return
         except SolverError:
             self.over = True
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether so many rounds were in vain that the run ends, or tries harder."""
+        return self._idle >= MOST_IDLE and (self._idle - MOST_IDLE) % MORE_ROUNDS == 0
+
+    def try_harder(self) -> bool:
+        """Go on after rounds in vain, with longer searches; say whether that is why the run was over."""
+        if not self._is_idle or self._idle >= MOST_IDLE + MOST_TRIES * MORE_ROUNDS or self.families is not None:
+            return False
+        self.over = False
+        self._price_seconds *= HARDER
+        self._effort = replace(self._effort, steps=HARDER * self._effort.steps)
+        self._pricing.most_steps = self._effort.steps
+        return True
+
+    def improve(self, dag: Dag) -> None:
+        """Take a better DAG that was found elsewhere."""
+        self.dag, self._value = dag, float(self._score.total(dag))
+        self._join([NodePrice(row[np.newaxis], np.inf, 0) for row in (dag != 0).T])
+        for finder in self._finders:
+            finder.improved(dag)
 
     def _approach(self) -> bool:
         """Cut, and go from the best multipliers towards those of the LP; False at the deadline."""

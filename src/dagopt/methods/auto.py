@@ -20,7 +20,7 @@ The rules, in this order; "the time" is ``PATIENCE`` seconds, or the time limit 
 With a time limit, a long run of method 1 begins with an order search, which has what exact is sure not to need, or,
 where that is little, goes on until it has settled. Methods 2 to 5 begin with an order search
 without a limit on parents, and the answer is the best DAG of both (``portfolio.py``). They end after the time limit or
-else ``PATIENCE`` seconds. With a time limit, searches go on while the gap is open.
+else ``PATIENCE`` seconds. With a time limit, prover and searches go on in turns while the gap is open.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Protocol, TypeVar, cast
 
@@ -141,7 +142,8 @@ FLAGGED = {
 class Solver(Protocol[Posed]):
     """A method as a callable: options are one object, or given by name and checked before anything is done.
 
-    ``plan`` is what was computed when the method was chosen, for methods that can go on from there.
+    ``plan`` is what was computed when the method was chosen, for methods that can go on from there; ``beside`` is for
+    provers that take turns with searches.
     """
 
     options: type[Options]
@@ -155,6 +157,7 @@ class Solver(Protocol[Posed]):
         deadline: Deadline,
         progress: Progress,
         plan: Any = None,
+        beside: Any = None,
         **options: Any,
     ) -> Answer:
         """Return the answer."""
@@ -175,10 +178,14 @@ def solver(
             deadline: Deadline,
             progress: Progress,
             plan: Any = None,
+            beside: Any = None,
             **options: Any,
         ) -> Answer:
             taken = kind(**options) if checked is None else checked
-            return solve(posed, taken, deadline, progress, **({} if plan is None else {"plan": plan}))
+            given = {} if plan is None else {"plan": plan}
+            if beside is not None and "beside" in signature(solve).parameters:  # others need not know
+                given["beside"] = beside
+            return solve(posed, taken, deadline, progress, **given)
 
         made = cast(Solver[Posed], called)
         made.options = kind

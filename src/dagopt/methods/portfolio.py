@@ -9,8 +9,11 @@
 2. The prover that was chosen for the table runs. If column generation did not run before, it has a share of the time
    limit, so that a proof that is not found does not take the time of a better DAG. A limit on parents that was chosen
    for it, not by the user, makes its proof one about fewer graphs: it becomes ``Answer.limited``.
-3. If a time limit was given, the gap is open and time is left, column generation, order search and the search from
-   small parent sets take turns until it is over.
+3. If a time limit was given and the gap is open, column generation, order search and the search from small parent sets
+   work, one after the other. After that they take turns with the prover, which is paused, not over (``resumable.py``):
+   the next turn goes to whichever closed more of the gap per second in its last one; while neither closes any, to each
+   of them, for longer and longer. If the bounds of the prover stand still before its share of the time is over, the
+   searches have theirs at once. Both use the best DAG that the other found. If the prover is over, searches go on.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dagopt.arrays import Dag
@@ -27,6 +31,7 @@ from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels import ahead
 from dagopt.methods.orders.order import solve_order
 from dagopt.methods.orders.small_sets import SmallSets
+from dagopt.methods.resumable import Beside, Resumable
 from dagopt.methods.start import StartDag, start_dag
 from dagopt.problem import Problem
 from dagopt.progress import Progress
@@ -36,13 +41,19 @@ __all__ = ["FIRST_SECONDS", "Portfolio"]
 
 FIRST_SHARE = 0.4  # of the time, at most, for the first order search,
 FIRST_SECONDS = 2.0  # but at least this many seconds: with a shorter limit a search alone would find as much
+QUICK_SHARE = 0.1  # or this if the prover lists all allowed sets: its own search over them finds more
 RUGGED_SHARE = 0.6  # of the time that is left, for column generation where searches differ and a proof is far away
 HURRIED_SHARE = 0.8  # or this much if the limit is so short that a search alone would take all of it
 LATER_SHARE = 0.5  # of the time that is left, at most, for column generation after the prover,
 COMPLETE_SHARE = 0.2  # or this if the prover lists all allowed sets, and so meets what column generation would find:
 LATER_FACTOR, LATER_SECONDS = 4.0, 2.0  # it needs about so many times what the first search took, and these seconds
 SMALL_SHARE = 0.5  # of the time that is left, at most, for the listing of small parent sets, and then for the search
-TURNS = 3  # column generation, order search and small sets, one after the other, after the prover
+LISTED_SHARE = 0.7  # or this for the search if these sets are all that are allowed
+STEPS = 3  # column generation, order search and small sets, one after the other, after the prover:
+GENERATION, ORDERS, SMALL = range(STEPS)
+TURN_SHARE, LEAST_TURN = 0.05, 1.0  # of the time left, and seconds: a further turn of the searches or the prover
+LONGER = 2.0  # the factor by which turns grow that close nothing
+LEAST_GAIN = 0.02  # of the gap: what a turn closed is nothing if at this pace less is closed in the time left
 NEXT_SEED = 1009  # between the seeds of two searches, so that those of neighbouring seeds differ
 BETTER = 1e-9  # relative to the score; what a DAG must gain to replace another
 
@@ -73,8 +84,12 @@ class Portfolio:
         self._clock = clock
         self._progress = progress
         self._small = SmallSets(problem, shared["n_jobs"])
+        self._beside = Beside()
         self._best: Dag | None = None
         self._score = -math.inf
+        self._seed: int = shared["random_state"]
+        self._step = GENERATION  # the search that is next
+        self._lists_all = False
         if shared["start"] is not None:
             self._keep(start_dag(problem, shared["start"]))
 
@@ -102,80 +117,159 @@ class Portfolio:
         generate : callable, optional
             Column generation, called as the prover is, if it suits the problem.
         """
+        self._lists_all = lists_all
         left = self._clock.remaining()
         first = self._clock.within(max(FIRST_SHARE * left, FIRST_SECONDS))
+        if goes_on and lists_all:
+            first = self._clock.within(QUICK_SHARE * left)
         # Without a time limit compiling does not count, and with a short one the search has all of the time anyway.
         if goes_on and left > FIRST_SECONDS and ahead.is_cold():  # the prover's kernels come after the search's
             first = self._clock.within(left)
-        seed = self._shared["random_state"]
-        found = self._search(first, seed)
-        clock, generated = self._clock, False
+        found = self._search(first, self._shared["random_state"])
+        generated = False
         later = max(LATER_FACTOR * first.elapsed(), LATER_SECONDS)
         is_rugged = goes_on and is_hard and found.figures.searches_agree is False
-        if is_rugged and clock.reason is None:
+        if is_rugged and self._clock.reason is None:
             generated = generate is not None
             if generate is None:
-                seed = self._search_on(first, seed)
+                self._search_on(first)
             else:
                 share = RUGGED_SHARE if left > FIRST_SECONDS else HURRIED_SHARE
-                self._generate(generate, clock.within(share * clock.remaining()), seed)
+                self._generate(generate, self._clock.within(share * self._clock.remaining()))
         if (goes_on or is_hard) and not lists_all:
-            self._search_small(seed)
-        if not is_rugged and goes_on and generate is not None:
-            share = COMPLETE_SHARE if lists_all else LATER_SHARE
-            clock = clock.within(clock.remaining() - min(share * clock.remaining(), later))
+            self._search_small(self._clock)
         if not ahead.ready(self._clock):
             return self._with_best(replace(found, status=self._clock.reason or "time_limit").noted(ahead.LATE))
         if self._clock.reason is not None:  # the prover's first step may take seconds on many rows
             ended = found if found.status == "optimal" else replace(found, status=self._clock.reason)
             return self._with_best(ended)
-        answer = self._prove(prove, clock, options)
-        if answer.status != "optimal" and not (goes_on or is_hard or lists_all):
-            self._search_small(seed)
-        if goes_on and answer.status != "optimal":
-            self._go_on(generate, seed, turn=1 if generated else 0)
+        prover = partial(self._prove, prove, options)
+        if goes_on:
+            share = COMPLETE_SHARE if lists_all else LATER_SHARE
+            reserve = 0.0 if generated else min(share * self._clock.remaining(), later)
+            self._step = SMALL if lists_all else ORDERS if generated else GENERATION
+            return self._with_best(self._take_turns(prover, generate, reserve))
+        answer = self._proven(prover(self._clock))
+        if answer.status != "optimal" and not (is_hard or lists_all):
+            self._search_small(self._clock)
         return self._with_best(answer)
 
-    def _go_on(self, generate: Callable[..., Answer] | None, seed: int, turn: int) -> None:
-        """Generate parent sets, search over orders and search from small sets by turns until the time is over."""
-        while self._clock.reason is None:
-            if turn % TURNS == 0 and generate is not None:
-                self._generate(generate, self._clock, seed)
-            elif turn % TURNS == 1:
-                seed += NEXT_SEED
-                self._search(self._clock, seed)
-            elif turn % TURNS == 2:
-                self._search_small(seed)
-            turn += 1
+    def _take_turns(
+        self, prover: Callable[[Deadline], Answer], generate: Callable[..., Answer] | None, reserve: float
+    ) -> Answer:
+        """Let the prover and searches work in turns until the gap is closed or the time is over.
 
-    def _prove(self, prove: Callable[..., Answer], clock: Deadline, options: dict[str, Any]) -> Answer:
+        The prover begins. The searches have ``reserve`` seconds when its bounds stand still, or at the end of its
+        share. That is what column generation leaves of the time; where there is none, it is all of it.
+        """
+        clock, beside = self._clock, self._beside
+        share = clock.remaining() - (0.0 if generate is None else reserve)
+        turn = max(TURN_SHARE * clock.remaining(), LEAST_TURN)
+        proof, search = _Pace(turn), _Pace(turn)
+        with Resumable(prover, clock) as run:
+
+            def rest(is_hopeless: bool) -> None:
+                nonlocal share
+                share = 0.0 if is_hopeless else share
+                if reserve > 0.0 or share <= 0.0:
+                    run.rest()
+
+            beside.rest, proves = rest, True
+            while True:
+                begin, gap = clock.elapsed(), beside.bound - self._score
+                if proves or clock.reason is not None:
+                    self._tell()
+                    answer = run.go_on(share if share > 0.0 else proof.turn)
+                    if answer is not None:
+                        break
+                    self._hear()
+                    share -= clock.elapsed() - begin
+                else:
+                    is_first = reserve > 0.0
+                    self._search_for(reserve if is_first else search.turn, generate, is_first or proof.speed > 0.0)
+                    reserve = 0.0 if share <= 0.0 else reserve - (clock.elapsed() - begin)
+                closed = gap - (beside.bound - self._score)
+                (proof if proves else search).note(closed, clock.elapsed() - begin, gap, clock.remaining())
+                if self._is_closed:
+                    proves = True
+                elif share > 0.0:
+                    proves = not (proves and run.rested)
+                elif proves and reserve > 0.0:
+                    proves = False
+                else:
+                    proves = proof.speed > search.speed if proof.speed != search.speed else not proves
+            trace = answer.trace
+            if "seconds" in trace:
+                answer = replace(answer, trace=trace.assign(seconds=[run.moment(each) for each in trace["seconds"]]))
+        answer = self._proven(answer)
+        self._beside.bound = math.inf  # of a prover that is over
+        while answer.status != "optimal" and clock.reason is None:
+            self._search_for(clock.remaining(), generate)
+        return answer
+
+    @property
+    def _is_closed(self) -> bool:
+        """Whether the best DAG reaches the bound of the prover, which need only see it."""
+        covers_all = self._knowledge is self._problem.knowledge
+        return covers_all and self._beside.bound <= self._score + BETTER * abs(self._score)
+
+    def _tell(self) -> None:
+        """Give the prover the best DAG, if its limit on parents allows it."""
+        if self._best is not None and self._knowledge.allows_dag(self._best):
+            self._beside.dag = self._best
+
+    def _hear(self) -> None:
+        """Keep the best DAG of the prover."""
+        if self._beside.found is not None:
+            self._keep(self._beside.found)
+
+    def _search_for(self, seconds: float, generate: Callable[..., Answer] | None, ends: bool = False) -> None:
+        """Generate parent sets, search over orders and from small sets by turns; it may end when each was in vain."""
+        clock, vain = self._clock.within(seconds), 0
+        while not (self._is_closed or (ends and vain >= STEPS)) and clock.reason is None:
+            before = self._score
+            if self._step == GENERATION and generate is not None:
+                self._generate(generate, clock)
+            elif self._step == ORDERS:
+                self._seed += NEXT_SEED
+                self._search(clock, self._seed)
+            elif self._step == SMALL:
+                self._search_small(clock)
+            self._step = (self._step + 1) % STEPS
+            vain = 0 if self._score > before else vain + 1
+
+    def _prove(self, prove: Callable[..., Answer], options: dict[str, Any], clock: Deadline) -> Answer:
         """Return what the prover proves from the best DAG, which it takes if its limit on parents allows it."""
-        posed = replace(self._problem, knowledge=self._knowledge)
-        begin = None if self._best is None or not self._knowledge.allows_dag(self._best) else StartDag(self._best)
-        given = {**self._shared, "start": begin, **options}
-        answer = prove(posed, deadline=clock, progress=self._progress, **given)
+        self._tell()
+        posed, begin = replace(self._problem, knowledge=self._knowledge), self._beside.dag
+        given = {**self._shared, "start": None if begin is None else StartDag(begin), **options}
+        return prove(posed, deadline=clock, progress=self._progress, beside=self._beside, **given)
+
+    def _proven(self, answer: Answer) -> Answer:
+        """Return the answer of the prover, under the limit that was chosen for it if there is one; keep its DAG."""
         if self._knowledge is not self._problem.knowledge:
             answer = answer.under_limit()
         if answer.score is not None:
             self._keep(answer.adjacency)
         return answer
 
-    def _generate(self, generate: Callable[..., Answer], clock: Deadline, seed: int) -> None:
+    def _generate(self, generate: Callable[..., Answer], clock: Deadline) -> None:
         """Generate parent sets from the best DAG, and keep what is better."""
-        given = {**self._shared, "random_state": seed, "start": None if self._best is None else StartDag(self._best)}
+        given = {**self._shared, "random_state": self._seed}
+        given["start"] = None if self._best is None else StartDag(self._best)
         with suppress(ahead.Late), ahead.in_time(clock):
             found = generate(self._problem, deadline=clock, progress=self._progress, **given)
             if found.score is not None:
                 self._keep(found.adjacency)
 
-    def _search_on(self, clock: Deadline, seed: int) -> int:
-        """Search from other seeds until one finds nothing better; return the last seed."""
+    def _search_on(self, clock: Deadline) -> None:
+        """Search from other seeds until one finds nothing better."""
         improved = True
         while improved and clock.reason is None:
-            seed, before = seed + NEXT_SEED, self._score
-            self._search(clock, seed)
+            before = self._score
+            self._seed += NEXT_SEED
+            self._search(clock, self._seed)
             improved = self._score > before
-        return seed
 
     def _search(self, clock: Deadline, seed: int) -> Answer:
         """Search over orders, from the best DAG if there is one, keep what is better, and return what was found."""
@@ -186,16 +280,23 @@ class Portfolio:
         self._keep(found.adjacency)
         return found
 
-    def _search_small(self, seed: int) -> None:
+    def _search_small(self, whole: Deadline) -> None:
         """Search from small parent sets and what is met there, and keep what is better."""
-        clock = self._clock.within(SMALL_SHARE * self._clock.remaining())
+        clock = whole.within(SMALL_SHARE * whole.remaining())
         if clock.reason is not None or self._problem.knowledge.path_keys:
             return
+        if self._lists_all and self._beside.pool is not None:
+            self._small.take(self._beside.pool)
         with suppress(ahead.Late), ahead.in_time(clock):
-            if self._small.listed(clock, self._progress) and self._clock.reason is None:
+            if self._small.listed(clock, self._progress) and whole.reason is None:
                 assert self._best is not None
-                clock = self._clock.within(SMALL_SHARE * self._clock.remaining())
-                self._keep(self._small.search(self._best, clock, self._progress, seed))
+                if self._lists_all:
+                    self._seed += NEXT_SEED
+                    clock = whole.within(LISTED_SHARE * whole.remaining())
+                    self._keep(self._small.better(self._best, clock, self._seed))
+                    return
+                clock = whole.within(SMALL_SHARE * whole.remaining())
+                self._keep(self._small.search(self._best, clock, self._progress, self._seed))
 
     def _keep(self, dag: Dag) -> None:
         score = self._problem.score.total(dag)
@@ -210,3 +311,17 @@ class Portfolio:
         proof = None if answer.certificate is None else answer.certificate.at_least(self._score)
         better = replace(answer.with_graph(self._problem, self._best), status=status, certificate=proof)
         return better.noted("the DAG is that of a search, which is better than the prover's")
+
+
+class _Pace:
+    """How long a turn is, and how much of the gap the last one closed per second."""
+
+    def __init__(self, turn: float) -> None:
+        self.speed = 0.0
+        self.turn = self._first = turn
+
+    def note(self, closed: float, seconds: float, gap: float, left: float) -> None:
+        """Take note of a turn, given the gap before it and the time that is left."""
+        speed = closed / max(seconds, 1e-9) if math.isfinite(closed) else 0.0
+        self.speed = speed if speed * left > LEAST_GAIN * gap else 0.0
+        self.turn = self._first if self.speed else LONGER * self.turn

@@ -178,3 +178,20 @@ def test_the_first_weights_keep_to_the_caps_and_prove_a_good_part_at_once(seed):
         once = found.bound
         found.run()
     assert first - once > 0.5 * (first - found.bound) > 0.0
+
+
+def test_larger_sets_are_searched_though_they_take_most_of_the_time(monkeypatch):
+    """The next size takes 80 of 100 seconds: it is left out at first, and searched when nothing else is left."""
+    monkeypatch.setattr(PairBound, "_needed", lambda self, size: 80.0 if size > 2 else 0.0)
+    problem = problem_of(gaussian_table(4, 9, rows=500, density=0.5))
+    best = solve_exact(problem, **quiet())
+    found = bounded(problem, best.adjacency, Deadline(100.0, lambda: 0.0))
+    first = found.bound
+    assert found.over
+    assert found.most_parents == 2
+    assert found.try_harder()
+    assert not found.over
+    found.run()
+    assert found.most_parents > 2
+    assert best.score - 1e-6 <= found.bound < first
+    assert not found.try_harder()

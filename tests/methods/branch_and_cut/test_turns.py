@@ -21,6 +21,8 @@ class Clock:
 class Scripted:
     """A part whose bound is a function of the seconds it has worked."""
 
+    hopeless = False
+
     def __init__(self, clock, bound_after, ends=np.inf, step=0.5):
         self.seconds = 0.0
         self._clock, self._bound_after, self._ends, self._step = clock, bound_after, ends, step
@@ -42,6 +44,9 @@ class Scripted:
             self.seconds += self._step
             self._clock.now += self._step
 
+    def try_harder(self):
+        return False
+
     def outlook(self, seconds):
         return None
 
@@ -50,7 +55,7 @@ def played(*bounds, limit=100.0, score=0.0, **more):
     """Return the seconds that each of some parts had."""
     clock = Clock()
     parts = [Scripted(clock, bound, **more) for bound in bounds]
-    take_turns(parts, score, 1e-6, Deadline(limit, clock))
+    take_turns(parts, lambda: score, 1e-6, Deadline(limit, clock))
     return [part.seconds for part in parts]
 
 
@@ -95,7 +100,7 @@ def test_a_part_that_returns_at_once_is_not_asked_again(limit):
     """Also without a time limit there is an end."""
     clock = Clock()
     idle = Idle(clock, lambda t: 10.0)
-    take_turns([idle], 0.0, 1e-6, Deadline(limit, clock))
+    take_turns([idle], lambda: 0.0, 1e-6, Deadline(limit, clock))
     assert idle.seconds < 1.0
 
 
@@ -104,7 +109,7 @@ def test_an_outlook_of_its_own_decides():
     clock = Clock()
     listing, falling = Scripted(clock, lambda t: np.inf, ends=40.0), Scripted(clock, lambda t: 100.0 - 0.5 * t)
     listing.outlook = lambda seconds: -np.inf
-    take_turns([falling, listing], 0.0, 1e-6, Deadline(100.0, clock))
+    take_turns([falling, listing], lambda: 0.0, 1e-6, Deadline(100.0, clock))
     assert listing.seconds == 40.0
 
 
@@ -113,5 +118,55 @@ def test_a_part_that_expects_nothing_waits_for_the_others():
     clock = Clock()
     listing, pairs = Scripted(clock, lambda t: np.inf), Scripted(clock, lambda t: 100.0, ends=60.0)
     listing.outlook = lambda seconds: np.inf
-    take_turns([listing, pairs], 0.0, 1e-6, Deadline(100.0, clock))
+    take_turns([listing, pairs], lambda: 0.0, 1e-6, Deadline(100.0, clock))
     assert (pairs.seconds, listing.seconds) == (60.0, 40.0)
+
+
+class Tireless(Scripted):
+    """A part that is over after some seconds, and three times goes on for four times as many when it tries harder."""
+
+    def __init__(self, clock, bound_after, ends):
+        super().__init__(clock, bound_after, ends)
+        self.tries = 0
+        self._own = ends
+
+    def try_harder(self):
+        if self.tries == 3:
+            return False
+        self.tries += 1
+        self._own *= 4.0
+        self._ends += self._own
+        return True
+
+
+def test_what_is_over_tries_harder_when_nothing_else_is_left():
+    """A bound that falls only after long work does so, where the part said before that it was over."""
+    clock = Clock()
+    late, other = Tireless(clock, lambda t: 50.0 if t < 100.0 else 0.0, 10.0), Scripted(clock, lambda t: 90.0, ends=5.0)
+    take_turns([late, other], lambda: 0.0, 1e-6, Deadline(None, clock))
+    assert (late.bound, late.tries) == (0.0, 2)
+
+
+@pytest.mark.parametrize("limit", [None, 1e6])
+def test_trying_harder_in_vain_has_an_end(limit):
+    """It ends when no part goes on any more."""
+    clock = Clock()
+    vain = Tireless(clock, lambda t: 50.0, 10.0)
+    take_turns([vain], lambda: 0.0, 1e-6, Deadline(limit, clock))
+    assert (vain.tries, vain.seconds) == (3, 10.0 * (1 + 4 + 16 + 64))
+
+
+def test_where_bounds_stand_still_others_may_work():
+    """Not while a bound falls, nor in the first turns; a better score that is found meanwhile closes the gap."""
+    clock, rests, score = Clock(), [], [0.0]
+
+    def rest(is_hopeless):
+        assert not is_hopeless
+        rests.append(clock.now)
+        score[0] = 50.0
+
+    falling = Scripted(clock, lambda t: max(100.0 - t, 50.0))
+    take_turns([falling], lambda: score[0], 1e-6, Deadline(200.0, clock), rest)
+    assert len(rests) == 1
+    assert rests[0] > 50.0
+    assert falling.seconds == rests[0]

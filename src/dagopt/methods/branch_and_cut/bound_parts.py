@@ -21,6 +21,8 @@ SECONDS_TO_PRICE = 1e-3  # per pair of columns; with less time pricing, whose fi
 class PairTurns:
     """The turns of the bound by pairs."""
 
+    hopeless = False
+
     def __init__(self, pairs: PairBound) -> None:
         self._pairs = pairs
 
@@ -43,6 +45,10 @@ class PairTurns:
         """Go on until the round in which the clock stops."""
         self._pairs.run(clock)
 
+    def try_harder(self) -> bool:
+        """Go on with larger sets, though they take long; say whether there are any."""
+        return self._pairs.try_harder()
+
     def outlook(self, seconds: float) -> float | None:
         """Return what the weights known prove if larger sets change nothing, None to judge by how fast it falls."""
         return self._pairs.outlook(seconds)
@@ -64,6 +70,8 @@ class PricingTurns:
     constant : float
         What the score of blocks may have more than that of their columns, which are priced.
     """
+
+    hopeless = False
 
     def __init__(
         self,
@@ -105,6 +113,10 @@ class PricingTurns:
         self.root = self.root or self._make()
         return self.root
 
+    def try_harder(self) -> bool:
+        """Go on with longer searches for a price; say whether they may help."""
+        return self.root is not None and self.root.try_harder()
+
     def outlook(self, seconds: float) -> float | None:
         """Return the bound to expect by what climbs have found; None to judge by how fast it falls."""
         found = None if self.root is None else self.root.outlook(seconds)
@@ -114,14 +126,15 @@ class PricingTurns:
 class ListingTurns:
     """The turns of a listing, which gives no bound; branch and cut does so when it is over.
 
-    It is nearly done if it is expected to take at most a share of the time left.
+    It is nearly done if it is expected to take at most a share of the time left, and hopeless if it would take many
+    times that.
     """
 
     bound = np.inf
 
-    def __init__(self, listing: Listing, share: float, workers: Workers) -> None:
+    def __init__(self, listing: Listing, share: float, most: float, workers: Workers) -> None:
         self._listing = listing
-        self._share = share
+        self._share, self._most = share, most
         self._workers = workers
         self.over = False
         self.families: Families | None = None
@@ -141,6 +154,15 @@ class ListingTurns:
     def finished(self) -> bool:
         """Whether all families are listed."""
         return self.families is not None
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it is expected to take many times the time left."""
+        return self._listing.seconds_left(self._workers.count) > self._most * self._workers.deadline.remaining()
+
+    def try_harder(self) -> bool:
+        """Say no: sets that are too many stay so."""
+        return False
 
     def outlook(self, seconds: float) -> float:
         """Return minus infinity if it is nearly done, and else infinity."""

@@ -69,6 +69,7 @@ from dagopt.methods.method_options import (
     start,
 )
 from dagopt.methods.orders.order import order_incumbent
+from dagopt.methods.resumable import Beside
 from dagopt.options import Check, Options, anything, option, whole
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
@@ -153,17 +154,19 @@ def solve_branch_and_cut(
     deadline: Deadline,
     progress: Progress,
     plan: Listing | None = None,
+    beside: Beside | None = None,
 ) -> Answer:
     """Return the proven best DAG, or at the deadline the best so far with a proven bound.
 
-    With no limit on the number of parents the proof covers all DAGs. A listing that was begun is continued.
+    With no limit on the number of parents the proof covers all DAGs. A listing that was begun is continued, and better
+    DAGs of searches that run beside it are used.
 
     Returns
     -------
     Answer
         With ``status="optimal"`` if no DAG is better by more than 1e-8 times the score.
     """
-    run = _Run(problem, deadline, progress, options, plan)
+    run = _Run(problem, deadline, progress, options, plan, beside)
     try:
         return run.solve()
     finally:
@@ -222,9 +225,11 @@ class _Run:
         progress: Progress,
         options: BranchAndCutOptions,
         begun: Listing | None,
+        beside: Beside | None = None,
     ) -> None:
         self._problem = problem
         self._begun = begun
+        self._beside = Beside() if beside is None else beside
         self._deadline = deadline
         self._progress = progress
         self._options = options
@@ -236,7 +241,8 @@ class _Run:
         if self._columns is not None and not self._columns.is_same and self._columns.n_columns > MOST_COLUMNS:
             self._columns = None
         self._narrowed = problem.knowledge  # without parents that are in no undominated set
-        self._dag: Dag | None = None  # the DAG to start from
+        self._dag: Dag | None = None  # the DAG to start from, and later the best one known
+        self._heard: Dag | None = None  # the last DAG found beside that pricing was told of
         self._listed: Families | TooMany | None = None
         self._root: PricedRoot | None = None
         self._pairs: PairBound | None = None
@@ -486,6 +492,7 @@ class _Run:
         """
         value = self._problem.score.total(dag)
         tolerance = RULES.tolerance * max(abs(value), 1.0)
+        self._dag = dag
         parts: list[Part] = []
         pairs = self._pair_bound(dag, workers)
         if pairs is not None:
@@ -494,11 +501,11 @@ class _Run:
             parts.append(PairTurns(pairs))
         if state is not None and state.is_listed:
             self._unlisted = Listing(self._problem.score, self._problem.knowledge, self.max_sets)
-        listing = None if self._unlisted is None else ListingTurns(self._unlisted, NEARLY_SHARE, workers)
+        listing = None if self._unlisted is None else ListingTurns(self._unlisted, NEARLY_SHARE, HOPELESS, workers)
         with ThreadPoolExecutor(workers.count) as threads:
             if self._columns is not None:
                 columns, begun = self._columns, None if state is None else state.pricing
-                make = partial(self._make_root, columns, dag, threads, workers, begun)
+                make = partial(self._make_root, columns, threads, workers, begun)
                 most = self.max_sets if columns.is_same else 0
                 facts = (columns.n_columns, most, tolerance, self._deadline, columns.constant)
                 pricing = PricingTurns(make, *facts)
@@ -509,25 +516,40 @@ class _Run:
                     self._price_first(pricing, value, tolerance)
             if listing is not None:
                 parts.append(listing)
-            take_turns(parts, value, tolerance, self._deadline)
-        if self._root is not None and self._columns is not None and self._columns.is_same:
-            dag = self._root.dag
+            take_turns(parts, self._value, tolerance, self._deadline, self._beside.rest)
+        self._value()
+        dag = self._dag
         if listing is not None and listing.families is not None:
             return dag, listing.families, []
         return (dag, None, []) if self._root is None else (dag, self._root.families, self._root.rows)
+
+    def _value(self) -> float:
+        """Return the score of the best DAG known, found here or beside, which pricing uses from now on."""
+        total, columns, root = self._problem.score.total, self._columns, self._root
+        priced = root.dag if root is not None and columns is not None and columns.is_same else None
+        known = [dag for dag in (self._dag, priced, self._beside.dag) if dag is not None]
+        self._dag = max(known, key=total)
+        if root is not None and columns is not None and self._dag is self._beside.dag and self._dag is not self._heard:
+            self._heard = self._dag
+            root.improve(columns.dag(self._dag))
+        self._exchange(self._dag)
+        return total(self._dag)
+
+    def _exchange(self, found: Dag | None) -> Dag | None:
+        """Give what runs beside it the best DAG, unless safe parents are left out of it, and return that of these."""
+        return self._beside.exchange(None if self._problem.knowledge.safe.any() else found)
 
     def _price_first(self, pricing: PricingTurns, value: float, tolerance: float) -> None:
         """Let pricing work before all else: for part of the time, or all of it if it closes most of the gap."""
         first = pricing.begin().bound
         seconds = MANY_SHARE * min(self._deadline.remaining(), LISTING_TIME)
-        take_turns([pricing], value, tolerance, self._deadline.within(seconds))
+        take_turns([pricing], self._value, tolerance, self._deadline.within(seconds))
         if pricing.bound - value <= NEAR * (first - value):
-            take_turns([pricing], value, tolerance, self._deadline)
+            take_turns([pricing], self._value, tolerance, self._deadline)
 
     def _make_root(
         self,
         columns: ByColumns,
-        dag: Dag,
         threads: ThreadPoolExecutor,
         workers: Workers,
         state: PricedState | None,
@@ -536,6 +558,8 @@ class _Run:
 
         Pricing of the columns of blocks gives a bound alone, and is not saved.
         """
+        dag = self._dag
+        assert dag is not None
         wide, value, score = columns.dag(dag), self._problem.score.total(dag), columns.score
         met = self._met if columns.is_same else [(i, tuple(own.tolist())) for i, own in enumerate(parent_lists(wide))]
 
@@ -592,7 +616,7 @@ class _Run:
         with ThreadPoolExecutor(n_jobs) as threads:
             yield partial(
                 Tree, families, families.start(first), self._deadline, partial(self._finders, first, after, threads),
-                RULES, n_jobs=n_jobs, after=after, tell=self._tell,
+                RULES, n_jobs=n_jobs, after=after, tell=self._tell, exchange=self._exchange,
                 memory=MEMORY if limit is None else parse_bytes(limit), **more,
             )  # fmt: skip
 
@@ -660,7 +684,7 @@ class _Run:
         return finders
 
     def _tell(self, score: float, bound: float, n_nodes: int, n_cuts: int, n_left: int) -> None:
-        bound = max(min([bound, *self._outer().values()]), score)
+        bound = self._beside.bound = max(min([bound, *self._outer().values()]), score)
         now = self._seconds + self._deadline.elapsed()
         if len(self._trace) < 2 or now - self._trace[-1][0] > TRACE_EVERY:
             self._trace.append((now, "branch and cut", score, bound))

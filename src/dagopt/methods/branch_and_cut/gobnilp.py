@@ -15,6 +15,7 @@ structure. PGM.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -51,6 +52,7 @@ from dagopt.methods.branch_and_cut.tree import Outcome, Rules, Tree
 from dagopt.methods.exact.best_classes import with_classes
 from dagopt.methods.method_options import n_best, n_jobs, random_state, solver, start
 from dagopt.methods.orders.listed_search import best_of_orders
+from dagopt.methods.resumable import Beside
 from dagopt.methods.start import start_dag
 from dagopt.options import Options, anything, option, whole
 from dagopt.problem import Problem
@@ -114,8 +116,12 @@ class GobnilpOptions(CutOptions):
 
 
 @solver(GobnilpOptions)
-def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline, progress: Progress) -> Answer:
+def solve_gobnilp(
+    problem: Problem, options: GobnilpOptions, deadline: Deadline, progress: Progress, beside: Beside | None = None
+) -> Answer:
     """Return the proven best DAG over all parent sets, up to a limit on the number of parents if there is one.
+
+    Better DAGs of searches that run beside it are used.
 
     Returns
     -------
@@ -128,7 +134,7 @@ def solve_gobnilp(problem: Problem, options: GobnilpOptions, deadline: Deadline,
     if options.n_best > 1 and problem.knowledge.limit is None:
         problem = replace(problem, knowledge=listable(problem.knowledge, CLASS_PARENTS))
     try:
-        rounds = _Rounds(problem, options, deadline, progress)
+        rounds = _Rounds(problem, options, deadline, progress, Beside() if beside is None else beside)
     except Stopped:
         return _nothing_scored(problem, options, deadline)
     answer = rounds.run()
@@ -233,14 +239,22 @@ def best_over_families(
 class _Search:
     """A start by random orders, then branch and cut, and the trace of both."""
 
-    def __init__(self, families: Families, deadline: Deadline, progress: Progress, options: CutOptions) -> None:
+    def __init__(
+        self,
+        families: Families,
+        deadline: Deadline,
+        progress: Progress,
+        options: CutOptions,
+        told: Callable[[float], None] = lambda bound: None,
+    ) -> None:
+        self._told = told  # called with the bound
         self.families = families
         self._deadline = deadline
         self._progress = progress
         self._options = options
         self._rows: list[tuple[float, str, float, float | None]] = []
 
-    def run(self, given: Dag | None) -> Outcome:
+    def run(self, given: Dag | None, **more: Any) -> Outcome:
         """Return the best DAG over the families."""
         best = self.families.start(given)
         self._progress.update("orders", None)
@@ -249,7 +263,7 @@ class _Search:
         self._rows.append((self._deadline.elapsed(), "orders", self.families.total(best), None))
         if best is not None:
             self._deadline.answered()
-        return self.cut(best)
+        return self.cut(best, **more)
 
     def cut(self, best: Ints | None, **more: Any) -> Outcome:
         """Run branch and cut from a DAG."""
@@ -263,6 +277,7 @@ class _Search:
         now = self._deadline.elapsed()
         if len(self._rows) < 2 or now - self._rows[-1][0] > TRACE_EVERY:
             self._rows.append((now, "cutting planes", score, bound))
+        self._told(bound)
         facts = {"score": score, "bound": bound, "gap": f"{(bound - score) / max(abs(score), 1e-12):.4%}"}
         self._progress.update("cutting planes", None, **facts, nodes=n_nodes, cuts=n_cuts, families=n_left)
 
@@ -288,8 +303,11 @@ class _Rounds:
     for the nodes that use one.
     """
 
-    def __init__(self, problem: Problem, options: GobnilpOptions, deadline: Deadline, progress: Progress) -> None:
+    def __init__(
+        self, problem: Problem, options: GobnilpOptions, deadline: Deadline, progress: Progress, beside: Beside
+    ) -> None:
         self._problem = problem
+        self._beside = beside
         self._options = options
         self._deadline = deadline
         self._progress = progress
@@ -342,18 +360,27 @@ class _Rounds:
         if candidates.is_complete:
             if options.save_scores is not None:
                 write_jkl(pool.to_local_scores(), options.save_scores)
-            return self._best_over(pool, self._deadline)
+            self._beside.pool = pool
+            return self._best_over(pool, self._deadline, self._tell)
         _, listed = self._best_over(pool, self._deadline.within(LISTED_SHARE * self._deadline.remaining()))
         self._best_listed = listed.score if listed.status == "optimal" else np.inf
         with suppress(Stopped), Workers(self._deadline, self._progress, options.n_jobs) as workers:
             candidates.bound_rest(workers)
-        return self._best_over(candidates.relaxed_pool(STAND_INS), self._deadline)
+        return self._best_over(candidates.relaxed_pool(STAND_INS), self._deadline, self._tell)
 
-    def _best_over(self, pool: Families, deadline: Deadline) -> tuple[_Search, Outcome]:
+    def _tell(self, bound: float) -> None:
+        """Tell what runs beside it of the bound on all DAGs."""
+        self._beside.bound = min(self._bound, bound)
+
+    def _best_over(
+        self, pool: Families, deadline: Deadline, told: Callable[[float], None] = lambda bound: None
+    ) -> tuple[_Search, Outcome]:
         """Find the best DAG over a pool and keep it if it is the best so far, by its true score."""
         self._progress.note(self._note())
-        search = _Search(pool, deadline, self._progress, self._options)
-        outcome = search.run(self._best)
+        search = _Search(pool, deadline, self._progress, self._options, told)
+        if self._beside.dag is not None:
+            self._improve(self._beside.dag)
+        outcome = search.run(self._best, exchange=self._beside.exchange)
         if outcome.chosen is not None:
             self._improve(search.families.adjacency(outcome.chosen))
         return search, outcome

@@ -55,7 +55,8 @@ SEARCH_SHARE, JUMP_SHARE = 0.7, 0.1  # of the time left, for one search of the n
 RESERVE = 2.0  # time is kept for this many times what the searches of larger J are expected to take
 SCALINGS, LEAST_SCALE, MOST_SCALE = 100, 0.5, 2.0  # of weights that are spread: their number, and the limits of each
 MOST_SPREAD = 1.5  # a weight that is spread is at most this many times what is likely
-WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit
+WITHOUT_LIMIT = 600.0  # the seconds assumed if there is no time limit;
+HARDER, MOST_HARDER = 4.0, 64.0  # many times as many where nothing else helps, up to so many in all
 SETS_PER_PIECE = 4_000_000  # sets of one task of a thread
 MOST_WORK = 300_000_000  # entries that the search for one T changes, in about a third of a second
 ROWS_PER_NODE = 8  # rows per node and round
@@ -165,7 +166,9 @@ class PairBound:
         self._lp: LinearProgram | None = None
         self._value = np.inf  # of the LP
         self._n_stalled = 0
-        self.over = n < 2 or not np.isfinite(self._saturated)
+        self._effort = 1.0  # the factor by which more of the time may be used
+        self._failed = n < 2 or not np.isfinite(self._saturated)
+        self.over = self._failed
         self.n_pairs, self.n_rows, self.n_rounds, self.most_parents = len(self._pairs), 0, 0, 0
 
     @property
@@ -215,7 +218,17 @@ class PairBound:
         except Stopped:
             return
         except SolverError:
-            self.over = True
+            self.over = self._failed = True
+
+    def try_harder(self) -> bool:
+        """Go on after it was over with the next size of J, if all of the time left allows it; say whether it does."""
+        while not self._failed and self._capped < self._largest and self._effort < MOST_HARDER:
+            self._effort *= HARDER
+            if self._is_affordable(self._capped + 1):
+                self.over = False
+                self._advance(self._lp or self._start())
+                return True
+        return False
 
     def _round(self, lp: LinearProgram) -> None:
         """Solve the LP, search at its point, add rows, and go on to larger J if it has converged."""
@@ -279,7 +292,7 @@ class PairBound:
     @property
     def _left(self) -> float:
         left = self._workers.deadline.remaining()
-        return WITHOUT_LIMIT if np.isinf(left) else left
+        return WITHOUT_LIMIT * self._effort if np.isinf(left) else left
 
     def outlook(self, seconds: float) -> float | None:
         """Return the bound if larger J change nothing; None if it is known, or there is no time for them."""
@@ -307,6 +320,7 @@ class PairBound:
 
     def _is_affordable(self, size: int, share: float = SEARCH_SHARE) -> bool:
         """Say whether J may have so many members, and a search of all such J takes a share of the time left."""
+        share = min(share * self._effort, 1.0) if np.isfinite(self._workers.deadline.remaining()) else share
         return size <= self._largest and self._needed(size) <= share * self._left * self._workers.count
 
     def _needed(self, size: int) -> float:

@@ -25,7 +25,7 @@ from typing import Literal
 
 import numpy as np
 
-from dagopt.arrays import Ints, Words
+from dagopt.arrays import Dag, Ints, Words
 from dagopt.deadline import Deadline
 from dagopt.errors import InputError
 from dagopt.families.families import NO_DAG, Families
@@ -138,6 +138,9 @@ class Tree:
     finish : callable, optional
         Called with the point of the root, the families left, the best score, and whether it is the last time, where the
         root stalls. Returns the families of a better DAG or None, and whether no DAG is better than that.
+    exchange : callable
+        Called with the best DAG, after LPs of the root and between nodes; returns a DAG that was found elsewhere, or
+        None. If that is better, the search goes on with it.
     memory : int
         Bytes that the open nodes may take: beyond this, rows are forgotten and the search dives.
     enough : float
@@ -165,6 +168,7 @@ class Tree:
         allowed: Callable[[Ints], bool] = lambda chosen: True,
         tell: Callable[[float, float, int, int, int], None] = lambda *facts: None,
         finish: Finish = lambda *facts: (None, False),
+        exchange: Callable[[Dag | None], Dag | None] = lambda found: None,
         memory: int = MEMORY,
         enough: float = np.inf,
         until: Deadline | None = None,
@@ -182,6 +186,8 @@ class Tree:
         self._allowed = allowed
         self._tell = tell
         self._finish = finish
+        self._exchange = exchange
+        self._heard: Dag | None = None
         self._best = Best(start, families.total(start), None if start is None else families.adjacency(start))
         self._given = rows
         self._first_rows = first_rows
@@ -205,6 +211,7 @@ class Tree:
                 if cutting is not None and not self._work_on_root(self._open[0], cutting):
                     return self._outcome()
                 while 0 < len(self._open) < self._enough and not self._stopped():
+                    self._hear()
                     if not self._work_on_best(threads) or (self._until is not None and self._until.reason is not None):
                         break
             except SolverError:
@@ -379,8 +386,21 @@ class Tree:
             self._open = [node for node in self._open if not self._closed(-node.minus_bound)]
             heapq.heapify(self._open)
 
+    def _hear(self) -> None:
+        """Take a better DAG that was found elsewhere, if its families, or better ones, are among these."""
+        if (dag := self._exchange(self._lanes[0].best.dag)) is None or dag is self._heard:
+            return
+        self._heard = dag
+        chosen = self._families.inside(dag)
+        if chosen is None or self._families.total(chosen) <= self._lanes[0].best.score or not self._allowed(chosen):
+            return
+        self._lanes[0].improve(Best(chosen, self._families.total(chosen), self._families.adjacency(chosen)))
+        self._merge()
+
     def _tell_node(self, node: Node) -> None:
         """Report progress after an LP."""
+        if node.number == 0:
+            self._hear()
         with self._lock:
             cuts, _ = self._counted()
             self._tell(self._best.score, self._bound(), self._n_nodes, cuts, int(node.part.alive.sum()))

@@ -18,7 +18,7 @@ from dagopt.methods.names import name_order
 
 __all__ = ["best_of_orders"]
 
-TIME_SHARE = 0.25  # of the time left, at most
+TIME_SHARE = 0.25  # of the time left, at most, unless nothing comes after it
 RANDOM_SHARE = 0.2  # of ``tries``: the random orders that a round begins with
 KICKS_PER_TRY = 3  # a kick takes a fifth of the time of improving an order as a whole
 KICKS_PER_CALL = 15  # between two looks at the clock: milliseconds
@@ -28,7 +28,13 @@ EQUAL = 1e-7  # a smaller gain does not count
 
 
 def best_of_orders(
-    pool: Families, known: Ints | None, tries: int, rng: np.random.Generator, deadline: Deadline
+    pool: Families,
+    known: Ints | None,
+    tries: int,
+    rng: np.random.Generator,
+    deadline: Deadline,
+    share: float = TIME_SHARE,
+    most_vain: float = MOST_VAIN,
 ) -> Ints | None:
     """Return the families of the best DAG found, None if there is none.
 
@@ -44,10 +50,14 @@ def best_of_orders(
         Draws the orders, of the names of the columns.
     deadline : Deadline
         When to stop.
+    share : float
+        The share of the time left that the search may take.
+    most_vain : float
+        The rounds in vain, one after the other, after which it ends earlier.
     """
-    clock = deadline.within(TIME_SHARE * deadline.remaining())
+    clock = deadline.within(share * deadline.remaining())
     best, vain = known, 0
-    while tries > 0 and vain < MOST_VAIN and clock.reason is None:
+    while tries > 0 and vain < most_vain and clock.reason is None:
         found = _round(pool, known, tries, rng, clock)
         vain = 0 if pool.total(found) > pool.total(best) + EQUAL else vain + 1
         best, known = pool.better(best, found), None

@@ -55,6 +55,10 @@ class SmallSets:
         self._n_jobs = n_jobs
         self._pool: Families | None = None
 
+    def take(self, pool: Families) -> None:
+        """Take sets that were listed elsewhere."""
+        self._pool = self._pool or pool
+
     def listed(self, deadline: Deadline, progress: Progress) -> bool:
         """List the sets unless that was done; say whether there are any, or no time to list them.
 
@@ -93,6 +97,18 @@ class SmallSets:
         begin = pool.start(None) if known is None else pool.exactly(known)
         found = best_of_orders(pool, begin, TRIES, np.random.default_rng(seed), deadline)
         return None if found is None else pool.adjacency(found)
+
+    def better(self, known: Dag, deadline: Deadline, seed: int) -> Dag:
+        """Return the best DAG of a search over orders that takes all of the time, if it is better than a known one.
+
+        It is for sets that are all that are allowed, so that the search need not go beyond them.
+        """
+        pool = self._pool
+        assert pool is not None
+        begin = pool.inside(known)
+        rng = np.random.default_rng(seed)
+        found = best_of_orders(pool, begin, TRIES, rng, deadline, share=1.0, most_vain=np.inf)
+        return known if found is None else pool.adjacency(found)
 
     def search(self, known: Dag, deadline: Deadline, progress: Progress, seed: int) -> Dag:
         """Return the best DAG of searches from these sets, and of these with what they met; never worse than ``known``.
