@@ -28,7 +28,7 @@ __all__ = ["Frontier", "KnownJoints", "NodeGrowth"]
 SETS_PER_PIECE = 2048  # milliseconds between two looks at the clock
 MANY_SETS = 1 << 14  # from which on it may pay to find out how far the open sets reach
 FEW_SETS = 1 << 11  # which are extended without a compiled kernel: milliseconds
-ROWS_PER_CHILD = 400  # scoring a set takes as long as 400 distinct rows of finding how far one reaches, about
+ROWS_PER_CHILD = 300  # scoring a set takes as long as 300 distinct rows of finding how far one reaches, about
 TRIED_SETS = 256  # whose reach is found to see whether it pays for all
 
 _Grown = tuple[Ints, Floats, Floats, Floats]
