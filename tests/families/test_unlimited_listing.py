@@ -299,3 +299,26 @@ def test_bdeu_is_at_most_its_bounds(ess, seed):
         for small, bound in zip(sets, bounds, strict=True):
             above = [v for one, v in zip(sets, values, strict=True) if set(small) <= set(one)]
             assert max(above) <= bound + ROUNDING
+
+
+def test_a_node_with_too_many_sets_goes_on_with_those_within_reach(monkeypatch):
+    """Where finding how far sets reach does not pay, it is found nevertheless if more sets grow than are allowed."""
+    monkeypatch.setattr(node_growth, "MANY_SETS", 0)
+    problem = discrete_problem("bic", 9, 100, 1)
+
+    def levels(rows_per_child, most_sets):
+        monkeypatch.setattr(node_growth, "ROWS_PER_CHILD", rows_per_child)
+        sizes = []
+        grown = node_growth.NodeGrowth.open
+        monkeypatch.setattr(
+            node_growth.NodeGrowth, "open", lambda self: (sizes.append(self.level.size), grown(self))[1]
+        )
+        candidates = Candidates(problem.score, problem.knowledge)
+        with Workers(Deadline(), NoProgress(), 1) as workers:
+            complete = candidates.grow(workers, most_sets)
+        monkeypatch.setattr(node_growth.NodeGrowth, "open", grown)
+        return complete, max(sizes)
+
+    _, most = levels(1e9, None)
+    assert levels(0, None)[1] > most
+    assert levels(0, most)[0]

@@ -272,21 +272,22 @@ class NodeGrowth:
     def look_ahead(self, most_sets: int | None = None) -> None:
         """Make the next level if the open sets are many, and say of which it pays to find how far they reach.
 
-        It pays for sets from which many grow, as far as finding it for some of them first shows that few are left.
+        It pays for sets from which many grow, as far as finding it for some of them first shows that few are left. If
+        more sets grow than are allowed, it is found for all.
         """
         bulk = self._score.bulk_joints
         many = not self._has_tails and bulk is not None and self._n_possible > MANY_SETS
         if bulk is None or not many or self._size >= self._keys.most:
             return
         sets, grown = self._open, self._grown(most_sets)
-        if most_sets is not None and len(grown[0]) > most_sets:  # perhaps not all
-            n_grown, ends = np.maximum(sets.reach - sets.next, 0), sets.reach
-        else:
-            self._ahead = grown
-            items, parents = self._keys.last(grown[0], self._size + 1)
-            at = np.searchsorted(sets.keys, parents)
-            n_grown, ends = np.bincount(at, minlength=len(sets.keys)), np.zeros(len(sets.keys), dtype=np.int64)
-            ends[at] = items + 1  # the items increase, so that the last one stays
+        if most_sets is not None and len(grown[0]) > most_sets:  # too many: only with their reach the node goes on
+            self._has_tails, self._asked = True, (np.flatnonzero(sets.reach > sets.next), sets.reach.copy())
+            return
+        self._ahead = grown
+        items, parents = self._keys.last(grown[0], self._size + 1)
+        at = np.searchsorted(sets.keys, parents)
+        n_grown, ends = np.bincount(at, minlength=len(sets.keys)), np.zeros(len(sets.keys), dtype=np.int64)
+        ends[at] = items + 1  # the items increase, so that the last one stays
         which = np.flatnonzero(ROWS_PER_CHILD * n_grown > bulk.n_distinct)
         if not len(which):
             return
