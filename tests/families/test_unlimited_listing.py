@@ -233,6 +233,27 @@ def test_the_kernel_that_extends_sets_agrees_with_arrays(score, seed):
     assert n_sets > 20
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_last_candidates_say_little(seed):
+    """``last_first``: each, from the end on, leaves the least likelihood with those after it, until all explain all."""
+    problem = discrete_problem("bic", 7, [30, 200, 1000][seed % 3], seed)
+    rng = np.random.default_rng(seed)
+    node = int(rng.integers(7))
+    candidates = rng.permutation([j for j in range(7) if j != node])
+
+    def likelihood(places):
+        parents = sorted(int(candidates[k]) for k in places)
+        return problem.score.local(node, parents) + problem.score.penalty(node, parents)
+
+    last = problem.score.last_candidates(node, candidates).tolist()
+    for k, place in enumerate(last):
+        others = [j for j in range(6) if j not in last[:k]]
+        least = min(likelihood([*last[:k], j]) for j in others)
+        assert least == pytest.approx(likelihood([*last[:k], place]))
+        assert least < 0
+    assert all(likelihood([*last, j]) == pytest.approx(0, abs=1e-9) for j in range(6) if j not in last)
+
+
 @pytest.mark.few(16)
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("seed", range(6))
@@ -252,8 +273,8 @@ def test_reaches_and_bounds_of_tails(score, seed):
         _, pairs = problem.score.joints_of_sets(np.array([sorted([*one, node]) for one in sets]))
         floor = rng.choice(list(everything.values()), len(sets))
         about = (node, fixed, candidates, chosen, pairs)
-        reach, _ = problem.score.reaches(*about, floor, False)
-        _, ceiling = problem.score.reaches(*about, np.full(len(sets), -np.inf), True)
+        reach, _ = problem.score.reaches(*about, floor, np.full(len(sets), len(candidates)))
+        _, ceiling = problem.score.reaches(*about, np.full(len(sets), -np.inf))
         for row, least, end, bound in zip(rows, floor, reach, ceiling, strict=True):
             mask, first = own | sum(1 << int(candidates[b]) for b in row), max(row, default=-1) + 1
             for b in range(first, len(candidates)):
@@ -278,3 +299,26 @@ def test_bdeu_is_at_most_its_bounds(ess, seed):
         for small, bound in zip(sets, bounds, strict=True):
             above = [v for one, v in zip(sets, values, strict=True) if set(small) <= set(one)]
             assert max(above) <= bound + ROUNDING
+
+
+def test_a_node_with_too_many_sets_goes_on_with_those_within_reach(monkeypatch):
+    """Where finding how far sets reach does not pay, it is found nevertheless if more sets grow than are allowed."""
+    monkeypatch.setattr(node_growth, "MANY_SETS", 0)
+    problem = discrete_problem("bic", 9, 100, 1)
+
+    def levels(rows_per_child, most_sets):
+        monkeypatch.setattr(node_growth, "ROWS_PER_CHILD", rows_per_child)
+        sizes = []
+        grown = node_growth.NodeGrowth.open
+        monkeypatch.setattr(
+            node_growth.NodeGrowth, "open", lambda self: (sizes.append(self.level.size), grown(self))[1]
+        )
+        candidates = Candidates(problem.score, problem.knowledge)
+        with Workers(Deadline(), NoProgress(), 1) as workers:
+            complete = candidates.grow(workers, most_sets)
+        monkeypatch.setattr(node_growth.NodeGrowth, "open", grown)
+        return complete, max(sizes)
+
+    _, most = levels(1e9, None)
+    assert levels(0, None)[1] > most
+    assert levels(0, most)[0]

@@ -43,6 +43,9 @@ class SetKeys(Protocol):
         The results are sorted, and those of a larger item come after them.
         """
 
+    def last(self, keys: Ints, size: int) -> tuple[Ints, Ints]:
+        """Return the largest members of sets of one size, and the keys of the sets without them."""
+
 
 class BitKeys:
     """One bit per item."""
@@ -79,6 +82,11 @@ class BitKeys:
         """Return those of these sets whose members are all below an item, with the item added."""
         return keys[: np.searchsorted(keys, np.int64(1) << item)] | np.int64(1) << item
 
+    def last(self, keys: Ints, size: int) -> tuple[Ints, Ints]:
+        """Return the largest members of sets of one size, and the keys of the sets without them."""
+        items = np.searchsorted(np.int64(1) << np.arange(MOST_BITS, dtype=np.int64), keys, side="right") - 1
+        return items, keys ^ np.int64(1) << items
+
 
 class DigitKeys:
     """One digit per member."""
@@ -113,6 +121,10 @@ class DigitKeys:
         most = (item + 1) * self._powers[size - 1] if size else 1  # keys of sets whose last digit is smaller are below
         grown: Ints = keys[: np.searchsorted(keys, most)] + (item + 1) * self._powers[size]
         return grown
+
+    def last(self, keys: Ints, size: int) -> tuple[Ints, Ints]:
+        """Return the largest members of sets of one size, and the keys of the sets without them."""
+        return keys // self._powers[size - 1] - 1, keys % self._powers[size - 1]
 
 
 def set_keys(n_items: int) -> SetKeys:

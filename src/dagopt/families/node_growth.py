@@ -28,7 +28,8 @@ __all__ = ["Frontier", "KnownJoints", "NodeGrowth"]
 SETS_PER_PIECE = 2048  # milliseconds between two looks at the clock
 MANY_SETS = 1 << 14  # from which on it may pay to find out how far the open sets reach
 FEW_SETS = 1 << 11  # which are extended without a compiled kernel: milliseconds
-ROWS_PER_CHILD = 400  # scoring a set takes as long as 400 distinct rows of finding how far one reaches, about
+ROWS_PER_CHILD = 300  # scoring a set takes as long as 300 distinct rows of finding how far one reaches, about
+TRIED_SETS = 256  # whose reach is found to see whether it pays for all
 
 _Grown = tuple[Ints, Floats, Floats, Floats]
 
@@ -142,6 +143,7 @@ class NodeGrowth:
         self._open = _unknown(0, 0, 0)
         self._before = _unknown(1, 0, len(self._free))  # the sets that this level grew from
         self._has_tails = False  # whether it is known how far the open sets reach
+        self._asked: tuple[Ints, Ints] | None = None  # for which of them that is to be found, and up to where
         self._ahead: _Grown | None = None  # the next level, if it is known before the open sets are extended
 
     @property
@@ -250,12 +252,15 @@ class NodeGrowth:
         )  # fmt: skip
 
     def _arrange(self, bulk: BulkJoints) -> None:
-        """Put the candidates in the order of what they say about the node, most first, so that tails say little.
+        """Put the candidates in an order in which tails say little.
 
-        The sets of this level are single candidates; those that were given up come last.
+        The first ones are in the order of what they say about the node, most first. The sets of this level are single
+        candidates; those that were given up come last.
         """
         alone = self._members[:, 0]
         order = np.argsort(-(self._scores + bulk.costs_of_sets(self.node, self.rows)), kind="stable")
+        last = bulk.last_candidates(self.node, self._free[alone[order]])
+        order = np.concatenate([np.delete(order, last), order[last[::-1]]])
         others = np.setdiff1d(np.arange(len(self._free)), alone)
         self._free = self._free[np.concatenate([alone[order], others])]
         self._penalties = bulk.penalties_of(self.node, self._free)
@@ -265,22 +270,42 @@ class NodeGrowth:
             setattr(self, name, getattr(self, name)[order])
 
     def look_ahead(self, most_sets: int | None = None) -> None:
-        """Make the next level if the open sets are many, so that ``tails`` can compare."""
-        many = not self._has_tails and self._score.bulk_joints is not None and self._n_possible > MANY_SETS
-        if many and self._size < self._keys.most:
-            self._ahead = self._grown(most_sets)
+        """Make the next level if the open sets are many, and say of which it pays to find how far they reach.
+
+        It pays for sets from which many grow, as far as finding it for some of them first shows that few are left. If
+        more sets grow than are allowed, it is found for all.
+        """
+        bulk = self._score.bulk_joints
+        many = not self._has_tails and bulk is not None and self._n_possible > MANY_SETS
+        if bulk is None or not many or self._size >= self._keys.most:
+            return
+        sets, grown = self._open, self._grown(most_sets)
+        if most_sets is not None and len(grown[0]) > most_sets:  # too many: only with their reach the node goes on
+            self._has_tails, self._asked = True, (np.flatnonzero(sets.reach > sets.next), sets.reach.copy())
+            return
+        self._ahead = grown
+        items, parents = self._keys.last(grown[0], self._size + 1)
+        at = np.searchsorted(sets.keys, parents)
+        n_grown, ends = np.bincount(at, minlength=len(sets.keys)), np.zeros(len(sets.keys), dtype=np.int64)
+        ends[at] = items + 1  # the items increase, so that the last one stays
+        which = np.flatnonzero(ROWS_PER_CHILD * n_grown > bulk.n_distinct)
+        if not len(which):
+            return
+        tried = which[:: -(-len(which) // TRIED_SETS)]
+        self._find_tails(bulk, tried, ends)
+        left = np.maximum(np.minimum(sets.reach, ends) - sets.next, 0)[tried].sum()
+        saved = 1.0 - left / max((ends - sets.next)[tried].sum(), 1)
+        which = which[ROWS_PER_CHILD * saved * n_grown[which] > bulk.n_distinct]
+        self._has_tails, self._asked = True, (which, ends)
 
     def tails(self) -> list[partial[None]]:
-        """Return the work of finding how far the open sets reach, if that takes less time than scoring what grows."""
-        bulk, ahead = self._score.bulk_joints, self._ahead
-        if bulk is None or ahead is None:
+        """Return the work of finding how far the open sets reach of which ``look_ahead`` found that it pays."""
+        bulk = self._score.bulk_joints
+        if bulk is None or self._asked is None:
             return []
-        n_open = int((self._open.next < len(self._free)).sum())
-        if ROWS_PER_CHILD * len(ahead[0]) <= bulk.n_distinct * n_open:
-            return []
-        self._has_tails, self._ahead = True, None
-        parts = spans(len(self._open.keys), SETS_PER_PIECE)
-        return [partial(self._find_tails, bulk, self._open, np.arange(*part), False) for part in parts]
+        which, ends = self._asked
+        self._asked = None
+        return [partial(self._find_tails, bulk, which[a:b], ends) for a, b in spans(len(which), SETS_PER_PIECE)]
 
     def bounds(self) -> list[partial[None]]:
         """Return the work of bounding what grows from the sets of the frontier."""
@@ -292,18 +317,20 @@ class NodeGrowth:
         if bulk is None:
             some = self._score.bounds_sets
             return [partial(self._bound_tails, sets, grows[a:b]) for a, b in parts] if some else []
-        return [partial(self._find_tails, bulk, sets, grows[a:b], True) for a, b in parts]
+        return [partial(self._bound_all, bulk, sets, grows[a:b]) for a, b in parts]
 
-    def _find_tails(self, bulk: BulkJoints, sets: _Open, which: Ints, exact: bool) -> None:
-        """Find how far some sets reach, or bounds on what grows from them."""
-        floor = np.full(len(which), -np.inf) if exact else sets.best[which] - self._slack - self._margin
-        reach, tail = bulk.reaches(
-            self.node, self._must, self._free, sets.members[which], sets.pairs[which], floor, exact
-        )
-        if exact:
-            sets.tail[which] = np.minimum(tail + self._margin, sets.ceiling[which])
-        else:
-            sets.reach[which] = reach
+    def _find_tails(self, bulk: BulkJoints, which: Ints, ends: Ints) -> None:
+        """Find how far some open sets reach, if that is below these ends."""
+        sets = self._open
+        floor = sets.best[which] - self._slack - self._margin
+        about = (self.node, self._must, self._free, sets.members[which], sets.pairs[which], floor, ends[which])
+        sets.reach[which] = bulk.reaches(*about)[0]
+
+    def _bound_all(self, bulk: BulkJoints, sets: _Open, which: Ints) -> None:
+        """Bound what grows from some sets."""
+        about = (self.node, self._must, self._free, sets.members[which], sets.pairs[which])
+        _, tail = bulk.reaches(*about, np.full(len(which), -np.inf))
+        sets.tail[which] = np.minimum(tail + self._margin, sets.ceiling[which])
 
     def _bound_tails(self, sets: _Open, which: Ints) -> None:
         """Bound what grows from some sets: these members, and any later candidates."""
@@ -331,7 +358,7 @@ class NodeGrowth:
                 f"expected at most {self._keys.most} of {len(self._free)} candidate parents of "
                 f"{self._score.names[self.node]!r} in a parent set; set max_parents={self._keys.most} or less"
             )
-        grown = self._grown(most_sets) if self._ahead is None else self._ahead
+        grown = self._grown(most_sets) if self._ahead is None else self._within_reach(self._ahead)
         self._ahead = None
         if most_sets is not None and len(grown[0]) > most_sets:
             return
@@ -339,6 +366,12 @@ class NodeGrowth:
         self.level, self._inherited, self._ceiling, self._worth = grown
         self._members = self._keys.members(self.level, self._size)
         self._before, self._open = self._open, _unknown(0, self._size, 0)
+
+    def _within_reach(self, grown: _Grown) -> _Grown:
+        """Return those of the sets of the next level that the open sets reach, whose reach may have fallen."""
+        items, parents = self._keys.last(grown[0], self._size + 1)
+        left = self._open.reach[np.searchsorted(self._open.keys, parents)] > items
+        return grown[0][left], grown[1][left], grown[2][left], grown[3][left]
 
     def _grown(self, most_sets: int | None) -> _Grown:
         """Return the sets of the next level and what is inherited, perhaps more than ``most_sets``."""

@@ -84,12 +84,23 @@ class BulkJoints(Protocol):
         """
 
     def reaches(
-        self, node: int, fixed: Ints, candidates: Ints, members: Ints, occurring: Ints, floor: Floats, exact: bool
+        self,
+        node: int,
+        fixed: Ints,
+        candidates: Ints,
+        members: Ints,
+        occurring: Ints,
+        floor: Floats,
+        ends: Ints | None = None,
     ) -> tuple[Ints, Floats]:
         """Return how far parent sets are worth extending by later candidates, or bounds on what grows from them.
 
-        See ``kernels/counts/tails.py``.
+        Bounds unless ``ends`` says for each set from which candidate on none is asked about. See
+        ``kernels/counts/tails.py``.
         """
+
+    def last_candidates(self, node: int, candidates: Ints) -> Ints:
+        """Return places among the candidates, the last one first, in an order in which the last ones say little."""
 
     @property
     def bound_rounding(self) -> float:

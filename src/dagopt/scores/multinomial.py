@@ -23,7 +23,7 @@ from dagopt.kernels.counts import count_arrays, cube, few_cells, joint_sets, pai
 from dagopt.kernels.counts import counting as kernels
 from dagopt.kernels.counts.counting import CountForm, Counts
 from dagopt.kernels.counts.open_sets import Penalties
-from dagopt.kernels.counts.tails import Wanted, reaches
+from dagopt.kernels.counts.tails import Wanted, last_first, reaches
 from dagopt.kernels.plain import compiled_or_python
 from dagopt.scores.base import as_set
 from dagopt.scores.digits import UNIT
@@ -35,6 +35,7 @@ __all__ = ["CountingScore", "MultinomialScore"]
 SECONDS_PER_SET = 1e-6  # of a local score, besides the rows
 SECONDS_PER_ROW = 3e-9  # seconds to count one distinct row for one set of a list
 SECONDS_PER_TREE_ROW = 1.3e-9  # the same when all sets are counted at once, by merging rows and labelling cells
+ROWS_FOR_ORDER = 2000  # distinct rows that the order of candidates looks at, milliseconds for one node
 SECONDS_PER_CELL_ROW = 0.5e-9  # the same if only sets with few possible cells are counted, over merged rows
 
 
@@ -289,12 +290,20 @@ class CountingScore(JointScore):
         return found
 
     def reaches(
-        self, node: int, fixed: Ints, candidates: Ints, members: Ints, occurring: Ints, floor: Floats, exact: bool
+        self,
+        node: int,
+        fixed: Ints,
+        candidates: Ints,
+        members: Ints,
+        occurring: Ints,
+        floor: Floats,
+        ends: Ints | None = None,
     ) -> tuple[Ints, Floats]:
         """Return how far parent sets are worth extending by later candidates, or bounds on what grows from them.
 
-        A proper superset costs at least what the set and the cheapest candidate that may come cost. A marginal
-        likelihood has no penalty, but a bound by the configurations that occur.
+        Bounds unless ``ends`` says for each set from which candidate on none is asked about. A proper superset costs at
+        least what the set and the cheapest candidate that may come cost. A marginal likelihood has no penalty, but a
+        bound by the configurations that occur.
         """
         rows = np.concatenate([np.broadcast_to(fixed, (len(members), len(fixed))), candidates[members]], axis=1)
         with np.errstate(over="ignore"):
@@ -308,9 +317,18 @@ class CountingScore(JointScore):
         )
         reach, ceiling = np.empty(len(rows), dtype=np.int64), np.empty(len(rows))
         places = np.ascontiguousarray(members)
-        about = (node, fixed, candidates, cheapest.copy(), places, wanted, exact)
+        exact = ends is None
+        asked = np.full(len(rows), len(candidates)) if ends is None else ends
+        about = (node, fixed, candidates, cheapest.copy(), places, asked, wanted, exact)
         reaches(self._data, self._clogc, *about, reach, ceiling)
         return reach, ceiling
+
+    def last_candidates(self, node: int, candidates: Ints) -> Ints:
+        """Return places among the candidates, the last one first, in an order in which the last ones say little."""
+        step = -(-self.n_distinct // ROWS_FOR_ORDER)
+        codes, weights = np.ascontiguousarray(self._data.codes[:, ::step]), self._data.weights[::step].copy()
+        places: Ints = last_first(codes, self._data.arity, weights, self._clogc, node, candidates)
+        return places
 
     def _lowered(self, node: int, occurring: Ints) -> Floats:
         """Return what is to be subtracted from lowered likelihoods of supersets; minus infinity if that is no bound."""

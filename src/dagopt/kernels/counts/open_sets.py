@@ -98,6 +98,38 @@ def worth_of(keys, joints, before, penalties, slack, worth):
 
 
 @njit(cache=True, nogil=True)
+def _allowed(open_sets, before):
+    """Return for each open set the later candidates, as bits, with which no subset is one that was given up.
+
+    The subsets are those with the candidate and without one member. Each is a set of ``before`` and that candidate.
+    """
+    keys, reach = open_sets.keys, open_sets.reach
+    earlier = _table(before.keys)
+    grown = np.zeros(before.keys.shape[0], dtype=np.int64)  # the candidates with which a set is open
+    for k in range(keys.shape[0]):
+        last = 0
+        while (keys[k] >> last) > 1:
+            last += 1
+        if keys[k] > 0:
+            at = _place(earlier, before.keys, keys[k] ^ (ONE << last))
+            if at >= 0:
+                grown[at] |= ONE << last
+    allowed = np.empty(keys.shape[0], dtype=np.int64)
+    for k in range(keys.shape[0]):
+        bits = (ONE << reach[k]) - 1
+        b = 0
+        while bits != 0 and (keys[k] >> b) > 0:
+            if (keys[k] >> b) & 1:
+                bits &= ~((ONE << (b + 1)) - 1)
+                at = _place(earlier, before.keys, keys[k] ^ (ONE << b))
+                if at >= 0:
+                    bits &= grown[at] | ~((ONE << before.reach[at]) - 1)
+            b += 1
+        allowed[k] = bits
+    return allowed
+
+
+@njit(cache=True, nogil=True)
 def extended(open_sets, before, penalties, fixed, slack, most_sets, out_keys, out_values):
     """Fill in the sets of the next size that can still win, sorted, and return how many there are.
 
@@ -123,9 +155,10 @@ def extended(open_sets, before, penalties, fixed, slack, most_sets, out_keys, ou
     int
         How many there are; ``most_sets`` plus one if it was stopped.
     """
-    keys, best, ceiling, _, reach, worth = open_sets
+    keys, best, ceiling, _, _, worth = open_sets
     unit, edge, most, arity, _ = penalties
-    table, earlier = _table(keys), _table(before.keys)
+    table = _table(keys)
+    allowed = _allowed(open_sets, before)
     places = np.empty(64, dtype=np.int64)
     found = 0
     for item in range(arity.shape[0]):
@@ -133,25 +166,16 @@ def extended(open_sets, before, penalties, fixed, slack, most_sets, out_keys, ou
         while k < keys.shape[0] and keys[k] < (ONE << item):
             key = keys[k] | (ONE << item)
             k += 1
-            if reach[k - 1] <= item:
+            if not (allowed[k - 1] >> item) & 1:
                 continue
             # the places of the subsets without one of the members, -1 for a subset that was not made
             size = 0
-            rest = key
             product = fixed[0]
-            alive = True
             for b in range(item + 1):
-                if (rest >> b) & 1:
+                if (key >> b) & 1:
                     product *= arity[b]
                     places[size] = k - 1 if b == item else _place(table, keys, key ^ (ONE << b))
-                    if places[size] < 0:
-                        at = _place(earlier, before.keys, key ^ (ONE << b) ^ (ONE << item))
-                        if at >= 0 and item < before.reach[at]:
-                            alive = False
-                            break
                     size += 1
-            if not alive:
-                continue
             # what the subsets say about the set
             cost = unit * product
             inherited = -np.inf

@@ -4,6 +4,9 @@ The candidates of a node have an order. A set J is extended by later candidates 
 candidate b as its next member lies in J and the candidates from b on. The likelihood with all of these bounds those
 sets' scores. It falls as b grows: the first b with too low a bound ends the extensions of J.
 
+The order is chosen so that tails say little: from its end, each candidate is the one with which those after it have the
+smallest likelihood.
+
 For each b the rows are grouped by the levels of the candidates from b on. A group in which the node has one level only
 adds nothing to the likelihood, whatever J is, so that the other groups alone are split by J.
 """
@@ -19,7 +22,9 @@ from dagopt.arrays import Floats, Ints
 from dagopt.kernels.counts.counting import DENSE_CELLS, renumber
 from dagopt.kernels.store import njit
 
-__all__ = ["Tails", "Wanted", "reaches", "tails_of"]
+__all__ = ["Tails", "Wanted", "last_first", "reaches", "tails_of"]
+
+MOST_CELLS = 1 << 20  # of a table of a tail, a candidate and the node, for the order of candidates
 
 
 class Tails(NamedTuple):
@@ -47,6 +52,51 @@ class Wanted(NamedTuple):
     constant: Floats
     lowered: Floats
     floor: Floats
+
+
+@njit(cache=True, nogil=True)
+def last_first(codes, arity, weights, clogc, node, candidates):
+    """Return the last places of an order of the candidates, from the end on.
+
+    With each of them those after it have the smallest likelihood that one more candidate allows. It ends where all
+    would explain the node completely.
+    """
+    n_rows, count = codes.shape[1], candidates.shape[0]
+    own, a_own = codes[node], arity[node]
+    labels = np.zeros(n_rows, dtype=np.int64)
+    span = np.int64(1)
+    table, whole = np.zeros(MOST_CELLS, dtype=np.int64), np.zeros(MOST_CELLS, dtype=np.int64)
+    left = np.ones(count, dtype=np.bool_)
+    places = np.empty(count, dtype=np.int64)
+    for found in range(count):
+        least, at = 0.0, -1
+        for k in range(count - 1, -1, -1):
+            j = candidates[k]
+            if not left[k] or span * arity[j] * a_own > MOST_CELLS:
+                continue
+            likelihood = 0.0
+            for r in range(n_rows):
+                c = labels[r] * arity[j] + codes[j, r]
+                table[c * a_own + own[r]] += weights[r]
+                whole[c] += weights[r]
+            for r in range(n_rows):
+                c = labels[r] * arity[j] + codes[j, r]
+                if whole[c] > 0:
+                    likelihood -= clogc[whole[c]]
+                    whole[c] = 0
+                if table[c * a_own + own[r]] > 0:
+                    likelihood += clogc[table[c * a_own + own[r]]]
+                    table[c * a_own + own[r]] = 0
+            if likelihood < least:
+                least, at = likelihood, k
+        if at < 0:
+            return places[:found].copy()
+        places[found] = at
+        left[at] = False
+        for r in range(n_rows):
+            labels[r] = labels[r] * arity[candidates[at]] + codes[candidates[at], r]
+        span = renumber(labels, span * arity[candidates[at]])
+    return places
 
 
 @njit(cache=True, nogil=True)
@@ -157,7 +207,7 @@ def _bound(tails, b, cells, own, weights, clogc, arity, limits, table, whole, to
 
 
 @njit(cache=True, nogil=True)
-def reaches(counts, clogc, node, fixed, candidates, cheapest, members, wanted, exact, reach, ceiling):
+def reaches(counts, clogc, node, fixed, candidates, cheapest, members, ends, wanted, exact, reach, ceiling):
     """Fill in where the extensions of sets end, or bounds on the scores of all of them.
 
     Parameters
@@ -172,6 +222,8 @@ def reaches(counts, clogc, node, fixed, candidates, cheapest, members, wanted, e
         The least arity of the candidates from each one on.
     members : int array of shape (n_sets, size)
         The sets: places among the candidates, in increasing order. Neighbours should share their last members.
+    ends : int array
+        For each set a place from which on no candidate is asked about.
     wanted : Wanted
         What is of use.
     exact : bool
@@ -215,8 +267,9 @@ def reaches(counts, clogc, node, fixed, candidates, cheapest, members, wanted, e
             if spans[d + 1] > DENSE_CELLS:
                 spans[d + 1] = renumber(target, spans[d + 1])
         # candidates up to ``low`` are of use, those from ``high`` on are not; look first where the last set ended
-        low, high = first - 1, count
-        b = first if exact else min(max(guess - 1, first), count - 1)
+        low, high = first - 1, max(ends[k], first + 1)
+        end = high
+        b = first if exact else min(max(guess - 1, first), high - 1)
         while high - low > 1:
             cost = wanted.factor[k] * cheapest[b] + wanted.constant[k]
             limits = (cost, wanted.lowered[k], wanted.floor[k], exact)
@@ -232,4 +285,5 @@ def reaches(counts, clogc, node, fixed, candidates, cheapest, members, wanted, e
                 b = b + 1 if b == guess - 1 else (low + high) // 2
             b = max(b, low + 1)
         if not exact:
-            reach[k] = guess = high
+            guess = high
+            reach[k] = high if high < end else count
