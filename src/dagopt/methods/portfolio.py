@@ -40,6 +40,7 @@ from dagopt.results.answer import Answer, Status
 __all__ = ["FIRST_SECONDS", "Portfolio"]
 
 FIRST_SHARE = 0.4  # of the time, at most, for the first order search,
+HARD_SHARE = 0.6  # or this where a proof is far away, so that a search which would soon end is not cut,
 FIRST_SECONDS = 2.0  # but at least this many seconds: with a shorter limit a search alone would find as much
 QUICK_SHARE = 0.1  # or this if the prover lists all allowed sets: its own search over them finds more
 RUGGED_SHARE = 0.6  # of the time that is left, for column generation where searches differ and a proof is far away
@@ -119,7 +120,8 @@ class Portfolio:
         """
         self._lists_all = lists_all
         left = self._clock.remaining()
-        first = self._clock.within(max(FIRST_SHARE * left, FIRST_SECONDS))
+        share = HARD_SHARE if goes_on and is_hard else FIRST_SHARE
+        first = self._clock.within(max(share * left, FIRST_SECONDS))
         if goes_on and lists_all:
             first = self._clock.within(QUICK_SHARE * left)
         # Without a time limit compiling does not count, and with a short one the search has all of the time anyway.
