@@ -160,6 +160,9 @@ TWINS = {
     "kernels/gaussian/test_pair_weights.py::test_the_largest_excess_is_that_of_all_sets": [
         "gaussian.pair_weights._walk"  # by largest_excess
     ],
+    "kernels/gaussian/test_pair_weights.py::test_the_largest_excess_of_blocks_is_that_of_all_sets": [
+        "gaussian.block_pair_weights._walk"  # by largest_block_excess
+    ],
     "kernels/gaussian/test_price_climbs.py::test_the_value_of_every_set_found_is_its_remainder": [
         "gaussian.price_climbs.climb_from"
     ],
