@@ -91,7 +91,7 @@ def test_a_pricing_that_is_given_up_still_gives_a_bound(seed, n, known):
     problem, point = made(seed, n, known)
     expected = point.constant + sum(largest_remainders(problem, point))
     with (
-        patch.multiple(pricing, FIRST_STEPS=1, _expected=lambda *facts: 1e9),
+        patch.multiple(pricing, FIRST_STEPS=1, _expected=lambda searches, seconds: np.full(len(searches), 1e9)),
         Workers(Deadline(1e3), NoProgress(), 1) as workers,
     ):
         bound, found = Pricing(problem.score, problem.knowledge, 10**6).all_nodes(
@@ -99,6 +99,28 @@ def test_a_pricing_that_is_given_up_still_gives_a_bound(seed, n, known):
         )
     assert bound >= expected - 1e-6
     assert sum(one.n_steps for one in found) <= n
+
+
+def test_the_searches_that_take_longest_look_for_less():
+    """Of searches that are left, those with which they take longer than the time; the shortest ones come first."""
+    expected = np.array([5.0, 0.0, 1.0, 30.0, 1.0])
+    assert pricing._late(expected, [0, 2, 3, 4], 100.0) == []
+    assert pricing._late(expected, [0, 2, 3, 4], 10.0) == [3]
+    assert pricing._late(expected, [0, 2, 3, 4], 2.5) == [0, 3]
+    assert pricing._late(expected, [0, 2, 3, 4], -1.0) == [2, 4, 0, 3]
+    assert pricing._late(expected, [], 1.0) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_searches_end_though_their_time_is_over(seed):
+    """They look for larger and larger remainders, so that all of them end, with a bound that holds."""
+    problem, point = made(seed, 7, False)
+    expected = point.constant + sum(largest_remainders(problem, point))
+    with patch.multiple(pricing, FIRST_STEPS=1, STEPS_PER_PIECE=1), Workers(Deadline(), NoProgress(), 1) as workers:
+        bound, _ = Pricing(problem.score, problem.knowledge, 10**6).all_nodes(
+            point, np.array(largest_remainders(problem, point)) - 5.0, 2, workers, allowed=0.0
+        )
+    assert expected - 1e-6 <= bound < np.inf
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -26,7 +26,7 @@ __all__ = ["NodeSearch", "Prices", "TableRow"]
 SETS_PER_PIECE = 20_000  # room for the sets that one call finds
 LEAST_DROPPED = 0.8  # the share of candidates left below which the search begins again with them
 LEAST_DELTA, DELTA_MARGIN = 1e-4, 1e-5  # in units of variances: far more than the rounding of matrices
-FIRST_STRETCH = (1.2, 1.1)  # d of ``kernels/gaussian/price_ceiling.py``, near the best in most searches, and its factor
+FIRST_STRETCH = (1.45, 1.1)  # d of ``kernels/gaussian/price_ceiling.py`` at first, and the factor by which it changes
 
 
 class TableRow(NamedTuple):
@@ -127,11 +127,13 @@ class Prices:
             inside=np.ascontiguousarray(inside, dtype=np.float64),
             sums_of_rows=np.empty((levels + 1, size, size)),
             origin=np.full(levels + 1, -1, dtype=np.int64),
-            stretch=np.tile(FIRST_STRETCH, (levels + 1, 1)),
+            stretch=np.array(FIRST_STRETCH),
             reached=np.empty(size),
+            part=np.empty(size),
             with_each=np.empty(size),
             scaled=np.empty(count),
             factors=np.empty((size, size)),
+            own_inverse=np.empty((size, size)),
             inverse=np.empty((size, size)),
             curved=np.empty((size, size)),
             ids=np.zeros(size, dtype=np.int64),
@@ -141,7 +143,7 @@ class Prices:
             point=np.empty(size),
             left=np.empty(size),
             terms=np.empty(size),
-            work=np.empty((2, size)),
+            work=np.empty(size),
         )
 
     def climb(self, correlation: Floats, n_samples: int, cost: Floats, node: int) -> price_climbs.Climb:

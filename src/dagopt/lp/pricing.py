@@ -41,7 +41,7 @@ LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known one
 FIRST_STEPS = 2_000  # of each search, before the next one goes on
 LEAST_SHARE = 1e-6  # of a search, in estimates of how long it takes
 LEAST_SLACK, GROWTH, LESS_SLACK = 2.0, 2.0, 8.0  # of long searches; it is divided by the last number the next time
-FINISHED_SHARE, MOST_SHARE = 0.7, 0.9  # of the time left in which searches end as expected: else slack grows; given up
+FINISHED_SHARE = 0.7  # of the time left in which searches are to end
 SHARE_PER_SWEEP = 0.05  # searches go on by fewer steps if those of all took a larger share of the time
 LISTING_EFFORT = 20  # a listing may take this many times the steps of pricing, per node
 
@@ -144,11 +144,11 @@ class Pricing:
     ) -> tuple[float, list[NodePrice]]:
         """Return a bound on all DAGs, and for each node the ``count`` best sets and a bound on all of them.
 
-        ``least`` has the remainder of a known set for each node. All searches go on side by side. Those that take too
-        many steps, or are not expected to end in time, look for larger and larger remainders only. The bound is what
-        is proven at the deadline; or when ``allowed`` seconds are over, unless the rest is expected to take less than
-        ``MOST_SHARE`` of the time left; or after the first steps, if by these the searches are expected to take
-        ``hopeless`` times the allowed seconds.
+        ``least`` has the remainder of a known set for each node. All searches go on side by side. While they are not
+        expected to end in the ``allowed`` seconds, those that are expected to take longest look for larger and larger
+        remainders only; so do those that took too many steps, and all of them when the seconds are over. The bound is
+        what is proven at the end or at the deadline. The searches are given up after the first steps if by these they
+        are expected to take ``hopeless`` times the allowed seconds.
         """
         n = self._score.n_nodes
         prices = self.prices(point)
@@ -164,18 +164,18 @@ class Pricing:
                 left = [i for i in left if not searches[i].over]
                 now, remaining = workers.deadline.elapsed(), workers.deadline.remaining()
                 expected = _expected(searches, now - begin)
-                in_time = expected < FINISHED_SHARE * remaining
-                if (is_first and expected > hopeless * allowed) or (
-                    now - begin > allowed and expected > MOST_SHARE * remaining
-                ):
+                if is_first and expected.sum() > hopeless * allowed:
                     break
                 is_first = False
+                still = min(allowed - (now - begin), FINISHED_SHARE * remaining)
+                for i in _late(expected, left, still):
+                    slack[i] = max(GROWTH * slack[i], LEAST_SLACK)
+                for i in left:
+                    if searches[i].n_steps >= self.most_steps:
+                        slack[i] = max(GROWTH * slack[i], LEAST_SLACK)
+                    searches[i].raise_limit(float(least[i]) + slack[i] - float(self.constant[i]))
                 is_long = now - before > SHARE_PER_SWEEP * min(allowed, remaining)
                 steps = max(steps // 2, STEPS_PER_PIECE) if is_long else 2 * steps
-                for i in left:
-                    if not in_time or searches[i].n_steps >= self.most_steps:
-                        slack[i] = max(GROWTH * slack[i], LEAST_SLACK)
-                        searches[i].raise_limit(float(least[i]) + slack[i] - float(self.constant[i]))
                 before = now
         except Stopped:
             pass
@@ -297,11 +297,19 @@ def gaussian_parts(score: Score) -> tuple[GaussianScore, ...]:
     return found
 
 
-def _expected(searches: Sequence[NodeSearch], seconds: float) -> float:
-    """Return how long searches that took so many seconds are expected to take until they are over."""
-    done = sum(search.n_steps for search in searches)
-    still = sum(search.n_steps * (1.0 / max(search.share, LEAST_SHARE) - 1.0) for search in searches)
-    return seconds * still / max(done, 1)
+def _expected(searches: Sequence[NodeSearch], seconds: float) -> Floats:
+    """Return how long each of the searches, which took so many seconds, is expected to take until it is over."""
+    steps = np.array([search.n_steps for search in searches], dtype=np.float64)
+    share = np.array([max(search.share, LEAST_SHARE) for search in searches])
+    expected: Floats = seconds / max(steps.sum(), 1.0) * steps * (1.0 / share - 1.0)
+    return expected
+
+
+def _late(expected: Floats, left: Sequence[int], seconds: float) -> list[int]:
+    """Return those with which the ones that are left take longer than so many seconds: the longest ones."""
+    order = sorted(left, key=lambda i: (expected[i], i))
+    fits = int(np.searchsorted(np.cumsum(expected[order]), seconds, side="right"))
+    return order[fits:]
 
 
 def _run(search: NodeSearch, steps: int, piece: int, count: int, deadline: Deadline) -> None:

@@ -29,9 +29,9 @@ with t_j itself: j is left out if that is too little. The best y solves the pers
 set. If the rows resemble the likelihood, with Σ w_r = (1 - ε) N, H is small, and the bound is far below what the
 likelihood can gain, which the bounds in ``prices.py`` have.
 
-Δ is a multiple of the variances 1 / (H⁻¹)_jj, the largest one that leaves Q positive definite. When a member is taken,
-A changes by a sum of products of what ``prices.py`` keeps for each row. The v_r are those of some J above, until they
-differ too much from var_r(i | J).
+Δ gives each candidate in turn a share of the most that leaves H less Δ positive semidefinite, 1 / (H - Δ)⁻¹_jj. When a
+member is taken, A changes by a sum of products of what ``prices.py`` keeps for each row. The v_r are those of some J
+above, until they differ too much from var_r(i | J).
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ ROUNDING = 1e-6  # of the bound: far more than such pivots and variances can cau
 LEAST_VARIANCE = 1e-6  # no attempt is made if a row has a smaller one
 MOST_LOST = 0.5  # by v_r that are not var_r(i | J)
 LEAST_SHARE = 0.02  # no attempt is made if this share of the likelihood's gain is too much already
-TRIALS, LARGER = 3, 1.1  # of d, and the factor by which it changes
+TRIALS, LARGER = 2, 1.1  # of d, and the factor by which it changes
 MOST_STRETCH = 3.0  # the largest d with which a search goes on where none gave a bound
 NEAR, FAR = 2.0, 10.0  # no other d is tried, and no bound is looked for, beyond so many times the one wanted
 LOST, MOST_PIECES = 2.0, 12  # points that a chord exceeds -N/2 log by, and pieces of the range of variances at most
-POWERS = 8  # steps towards the largest multiple of the variances
-SAFE_SHARE, SMALLER, SHARES = 0.95, 0.8, 4  # of that multiple; the factor by which it shrinks until Q is, and how often
+SHARE = 0.4  # of what is left to a candidate, which its part of Δ takes
+SMALLER, SHARES = 0.8, 4  # the factor by which Δ shrinks until Q is positive definite for rounding too, and how often
 SWEEPS, LEAST_MOVE = 12, 0.05  # over the coordinates of y, and the change, in points, from which another one follows
 
 
@@ -167,54 +167,48 @@ def _factor(unit, scale, least, total, count, prices):
 
 
 @njit(cache=True, nogil=True)
-def _largest_share(count, prices):
-    """Keep the variances 1 / (H⁻¹)_jj in ``split``; return about the largest multiple of them that H exceeds."""
-    factors, inverse, split, u, v = prices.factors, prices.inverse, prices.split, prices.work[0], prices.work[1]
-    # The inverse of the factor, one row at a time.
+def _give_shares(count, prices):
+    """Keep Δ in ``split``: each candidate in turn takes a share of what H less those before it leaves it."""
+    factors, own, inverse, split, taken = prices.factors, prices.own_inverse, prices.inverse, prices.split, prices.work
+    # The inverse of the factor, and of H, one row after another.
     for p in range(count):
+        row = own[p]
         for q in range(p):
-            total = 0.0
-            for m in range(q, p):
-                total += factors[p, m] * inverse[m, q]
-            inverse[p, q] = -total * factors[p, p]
-        inverse[p, p] = factors[p, p]
-    for q in range(count):
-        total = 0.0
-        for p in range(q, count):
-            total += inverse[p, q] * inverse[p, q]
-        split[q] = 1.0 / total
-        v[q] = 1.0
-    # The largest eigenvalue of the inverse of H, scaled to a unit diagonal, by powers.
-    largest = 1.0
-    for _ in range(POWERS):
-        for q in range(count):
-            v[q] *= math.sqrt(split[q])
-        for p in range(count):
-            u[p] = dot(inverse[p], v, p + 1)
-        for q in range(count):
-            v[q] = 0.0
-        for p in range(count):
+            row[q] = 0.0
+        for m in range(p):
+            part = factors[p, m] * factors[p, p]
+            for q in range(m + 1):
+                row[q] -= part * own[m, q]
+        row[p] = factors[p, p]
+    for p in range(count):
+        for q in range(p + 1):
+            inverse[p, q] = 0.0
+    for m in range(count):
+        for p in range(m + 1):
+            part = own[m, p]
             for q in range(p + 1):
-                v[q] += inverse[p, q] * u[p]
-        square = 0.0
-        for q in range(count):
-            v[q] *= math.sqrt(split[q])
-            square += v[q] * v[q]
-        largest = math.sqrt(square)
-        for q in range(count):
-            v[q] /= largest
-    return 1.0 / largest
+                inverse[p, q] += part * own[m, q]
+    # H less δ_j has the inverse P + P_j P_j' δ_j / (1 - δ_j P_jj).
+    for j in range(count):
+        split[j] = SHARE / inverse[j, j]
+        factor = split[j] / (1.0 - SHARE)
+        for p in range(j + 1, count):
+            taken[p] = inverse[p, j]
+        for p in range(j + 1, count):
+            rise = factor * taken[p]
+            for q in range(j + 1, p + 1):
+                inverse[p, q] += rise * taken[q]
 
 
 @njit(cache=True, nogil=True)
-def _is_definite(share, unit, least, count, prices):
-    """Say whether H less ``share`` of the variances is positive definite."""
-    ids, curved, split, factors = prices.ids, prices.curved, prices.split, prices.inverse
+def _is_definite(unit, least, count, prices):
+    """Say whether Q = H - Δ is positive definite."""
+    ids, curved, split, factors = prices.ids, prices.curved, prices.split, prices.own_inverse
     for p in range(count):
         own = factors[p]
         for q in range(p):
             own[q] = (curved[p, q] - dot(own, factors[q], q)) * factors[q, q]
-        rest = curved[p, p] - share * split[p] - dot(own, own, p)
+        rest = curved[p, p] - split[p] - dot(own, own, p)
         if not rest >= LEAST_PIVOT * unit * least[ids[p], ids[p]]:
             return False
         own[p] = 1.0 / math.sqrt(rest)
@@ -226,14 +220,12 @@ def _split(unit, scale, least, total, count, prices):
     """Keep H and Δ; False if H or Q is not positive definite."""
     if not _factor(unit, scale, least, total, count, prices):
         return False
-    split = prices.split
-    share = SAFE_SHARE * _largest_share(count, prices)
+    _give_shares(count, prices)
     for _ in range(SHARES):
-        if _is_definite(share, unit, least, count, prices):
-            for p in range(count):
-                split[p] *= share
+        if _is_definite(unit, least, count, prices):
             return True
-        share *= SMALLER
+        for p in range(count):
+            prices.split[p] *= SMALLER
     return False
 
 
@@ -326,7 +318,8 @@ def most_above(n_samples, step, members, k, upper, least, free, wanted, stretch,
 
     It is not improved any more once it is below ``wanted``. ``step`` is the penalty of one more parent. ``stretch``
     holds d, in units of what the rows weigh, to begin with, and the factor by which it is changed; then the best ones.
-    Bounds on the sets that contain each candidate are left in ``prices.reached`` if one is found.
+    If one is found, bounds on the sets that contain each candidate are left in ``prices.reached``, and y_j² H_jj, what
+    it counts in the relaxed set, in ``prices.part``.
     """
     ids = prices.ids
     i = free.shape[0] - 1
@@ -364,6 +357,7 @@ def most_above(n_samples, step, members, k, upper, least, free, wanted, stretch,
             best, kept = bound, stretch[0]
             for p in range(count):
                 prices.reached[ids[p]] = prices.with_each[ids[p]]
+                prices.part[ids[p]] = prices.point[p] * prices.point[p] * prices.curved[p, p]
         elif best == np.inf:
             stretch[1] = LARGER
         else:

@@ -69,12 +69,16 @@ class Prices(NamedTuple):
     sums_of_rows, origin : array of shape (levels, size, size), int array
         The matrix A of ``price_ceiling.py`` for each number of members, of which the last row is that of the node, and
         the number of members whose variances it uses; -1 if it is not known.
-    stretch : array of shape (levels, 2)
-        Its multiplier d for each depth of the search, and the factor by which the next one differs.
+    stretch : array of two
+        Its multiplier d, which suits most steps of a search or none, and the factor by which the next one differs.
     reached : array
         Its bounds for the sets with each candidate.
-    with_each, scaled, factors, inverse, curved, ids, along, split, costs, point, left, terms, work : arrays
+    part : array
+        What each candidate counts in the sets that have these bounds.
+    with_each, scaled, factors, own_inverse, inverse, curved, ids, along, split, costs : arrays
         Its work space.
+    point, left, terms, work : arrays
+        More of it.
     """
 
     matrices: Any
@@ -102,9 +106,11 @@ class Prices(NamedTuple):
     origin: Any
     stretch: Any
     reached: Any
+    part: Any
     with_each: Any
     scaled: Any
     factors: Any
+    own_inverse: Any
     inverse: Any
     curved: Any
     ids: Any

@@ -195,9 +195,7 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):
     priced = prices.limit[0] > -np.inf or prices.weights.shape[0] > 0
     # With fewer candidates for the same J, they were weighed a level above.
     extended = weighed = walk.fresh[depth] == FEWER_CANDIDATES
-    if priced and depth > 0:
-        prices.stretch[depth, 0] = prices.stretch[depth - 1, 0]
-        prices.stretch[depth, 1] = prices.stretch[depth - 1, 1]
+    above = np.inf
     dropping = True
     while dropping:
         # Candidates that earn their cost in no set of the range; each that goes narrows the range for the others.
@@ -225,8 +223,8 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):
             if not extended:
                 extended = True
                 extend_all(prices, members, k, free)
-            wanted, stretch = prices.limit[0] - own, prices.stretch[depth]
-            above = most_above(2.0 * half, step, members, k, inverse, least, free, wanted, stretch, prices)
+            wanted = prices.limit[0] - own
+            above = most_above(2.0 * half, step, members, k, inverse, least, free, wanted, prices.stretch, prices)
             prices.ceilings[depth] = min(prices.ceilings[depth], own + above)
             if above < wanted:
                 return -1
@@ -242,7 +240,7 @@ def _choose(half, cost, n_must, most, margin, rooms, prices, depth):
                     if too_few or own + most_with(cost, k, most, b, full, first, prices) < prices.limit[0]:
                         drop(walk, depth, b)
                         dropping = True
-    return _strongest(upper[up[depth]], least, i, free)
+    return _largest_part(prices.part, free) if above < np.inf else _strongest(upper[up[depth]], least, i, free)
 
 
 @njit(cache=True, nogil=True)
@@ -277,6 +275,18 @@ def _choose_scoring(half, step, n_must, margin, rooms, limit, depth):
                 else:
                     free[b] = False
     return _strongest(walk.upper[walk.up[depth]], least, i, free)
+
+
+@njit(cache=True, nogil=True)
+def _largest_part(part, free):
+    """Return the candidate that counts most in the bound, whose loss therefore lowers it most."""
+    best = -1.0
+    chosen = -1
+    for b in range(free.shape[0]):
+        if free[b] and part[b] > best:
+            best = part[b]
+            chosen = b
+    return chosen
 
 
 @njit(cache=True, nogil=True)
