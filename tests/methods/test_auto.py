@@ -336,6 +336,43 @@ def test_exact_without_its_kernels_is_answered_by_hill_climbing(monkeypatch, is_
     assert (ahead.LATE in result.notes) == (not is_ready)
 
 
+def hard_or_not(monkeypatch, is_hard):
+    """Let branch and cut be chosen, where a proof is far away or near."""
+    monkeypatch.setattr(
+        auto, "choose", lambda problem, *given: auto.Choice("branch-and-cut", "", problem.knowledge, is_hard=is_hard)
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_hard", "expected"),
+    [(60, True, "exact"), (60, False, "branch-and-cut"), (None, True, "branch-and-cut")],
+)
+def test_exact_that_may_just_end_in_time_follows_the_search(monkeypatch, seconds, is_hard, expected):
+    """Three times its estimate is not left, but it is; not where another proof is near, or without a limit."""
+    data, _ = dagopt.simulate(8, 300, 1.5, 1)
+    steps, order, exact = [], portfolio.solve_order, auto.exact_in_time
+    hard_or_not(monkeypatch, is_hard)
+    monkeypatch.setattr(auto, "LONG_RECURSION", 0.0)
+    monkeypatch.setattr(
+        portfolio, "solve_order", lambda *given, **more: steps.append("search") or order(*given, **more)
+    )
+    monkeypatch.setattr(auto, "exact_in_time", lambda *given: steps.append("exact") or exact(*given))
+    result = dagopt.learn(data, time_limit=seconds, progress=False)
+    assert (result.method, result.status) == (expected, "optimal")
+    assert steps[:2] == (["search", "exact"] if expected == "exact" else ["search"])
+    assert result.notes[0].startswith("auto chose branch-and-cut")
+
+
+def test_an_exact_run_that_would_be_late_leaves_the_time_to_others(monkeypatch):
+    """It is begun and given up; what follows is what would have been done without it."""
+    data, _ = dagopt.simulate(8, 300, 1.5, 1)
+    hard_or_not(monkeypatch, True)
+    monkeypatch.setattr(auto, "exact_in_time", lambda *given: None)
+    result = dagopt.learn(data, time_limit=20, progress=False)
+    assert result.method == "branch-and-cut"
+    assert result.score == pytest.approx(dagopt.learn(data, "exact", progress=False).score)
+
+
 def test_no_prover_begins_after_the_limit(monkeypatch):
     """With a million rows the first step of one takes seconds; the search's answer is returned as it is."""
     problem = dagopt.learn(dagopt.simulate(6, 300, 1.5, 2).data, "exact", progress=False).problem

@@ -101,6 +101,7 @@ class Portfolio:
         is_hard: bool = False,
         lists_all: bool = False,
         generate: Callable[..., Answer] | None = None,
+        exact: Callable[[Deadline], Answer | None] | None = None,
         **options: Any,
     ) -> Answer:
         """Return the best DAG found, with what the prover proved.
@@ -117,6 +118,8 @@ class Portfolio:
             Whether the prover lists all parent sets that are allowed, because they are few.
         generate : callable, optional
             Column generation, called as the prover is, if it suits the problem.
+        exact : callable, optional
+            The exact method, which is called with the clock if searches go on, and returns None if it would be late.
         """
         self._lists_all = lists_all
         left = self._clock.remaining()
@@ -128,6 +131,10 @@ class Portfolio:
         if goes_on and left > FIRST_SECONDS and ahead.is_cold():  # the prover's kernels come after the search's
             first = self._clock.within(left)
         found = self._search(first, self._shared["random_state"])
+        if goes_on and exact is not None and self._clock.reason is None:
+            proven = exact(self._clock)
+            if proven is not None:
+                return proven
         generated = False
         later = max(LATER_FACTOR * first.elapsed(), LATER_SECONDS)
         is_rugged = goes_on and is_hard and found.figures.searches_agree is False
