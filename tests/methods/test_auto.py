@@ -472,6 +472,48 @@ def test_after_the_prover_searches_take_turns(monkeypatch):
     assert found.score == pytest.approx(best.score)
 
 
+@pytest.mark.parametrize(("is_hard", "share"), [(True, 1.0), (False, portfolio.FIRST_SHARE)])
+def test_the_first_search_is_cut_only_where_a_proof_is_near(monkeypatch, is_hard, share):
+    """All other searches begin with one that takes as long."""
+    run, left = Taking(monkeypatch, lambda steps: 1e6), []
+    monkeypatch.setattr(
+        portfolio, "solve_order", lambda *given, deadline, **more: left.append(deadline.remaining()) or run.order()
+    )
+    run.run(100.0, is_hard=is_hard)
+    assert left[0] == pytest.approx(100.0 * share)
+
+
+def test_column_generation_begins_as_it_does_alone(monkeypatch):
+    """The first time from the start that was given, told of the best DAG; later from the best DAG."""
+    run, begins = Taking(monkeypatch, lambda steps: 1e6, better_after=0, rests=True), []
+
+    def generate(*given, start, random_state, beside=None, **more):
+        begins.append((start, random_state, beside))
+        return Taking.generate(run)
+
+    monkeypatch.setattr(run, "generate", generate)
+    run.run(400.0)
+    (start, seed, beside), (later, *_, none) = begins[:2]
+    assert (start, seed, none) == (None, 0, None)
+    assert (beside.dag == run.best).all()
+    assert (later.dag == run.best).all()
+
+
+@pytest.mark.parametrize(("is_hard", "agree"), [(False, False), (False, True), (True, False)])
+def test_where_searches_differ_a_longer_one_follows(monkeypatch, is_hard, agree):
+    """From the same starts and with the effort of the one of column generation, unless that follows at once."""
+    run, efforts = Taking(monkeypatch, lambda steps: 1e6), []
+
+    def order(*given, start=None, random_state, **effort):
+        effort = {name: value for name, value in effort.items() if name in portfolio.THOROUGH}
+        efforts.append((random_state, start, effort))
+        return replace(run.order(), figures=Figures(searches_agree=agree))
+
+    monkeypatch.setattr(portfolio, "solve_order", order)
+    run.run(100.0, is_hard=is_hard)
+    assert ((0, None, portfolio.THOROUGH) in efforts) == (not is_hard and not agree)
+
+
 class Taking:
     """Searches and a prover whose steps take a second each on a scripted clock, and are written down.
 
