@@ -91,7 +91,8 @@ class AutoOptions(ExactOptions):
 def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Choose a method by the size of the problem, say why, and run it."""
     plan = options.plan(problem, deadline, progress)
-    if resumed_path(options.checkpoint, options.resume) is not None:
+    resumed = resumed_path(options.checkpoint, options.resume) is not None
+    if resumed:
         chosen = Choice("branch-and-cut", "its checkpoint is continued", problem.knowledge)
     elif plan.gpu is not None:
         chosen = Choice("exact", "a GPU has room for it", problem.knowledge)
@@ -105,7 +106,8 @@ def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progr
     elif chosen.is_first and options.n_best == 1:
         answer = _list_and_recur(problem, chosen, plan, options, deadline, progress)
     else:
-        exact = None if plan.estimate.tables is None or options.n_best > 1 else partial(_exact, problem, plan, chosen)
+        may_recur = plan.estimate.tables is not None and options.n_best == 1 and not resumed
+        exact = partial(_exact, problem, plan, chosen) if may_recur else None
         answer = _search_and_prove(problem, chosen, options, deadline, progress, exact)
     return replace(answer, notes=(f"auto chose {chosen.method}: {chosen.why}", *answer.notes))
 
