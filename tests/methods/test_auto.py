@@ -483,8 +483,9 @@ def test_the_first_search_is_cut_only_where_a_proof_is_near(monkeypatch, is_hard
     assert left[0] == pytest.approx(100.0 * share)
 
 
-def test_column_generation_begins_as_it_does_alone(monkeypatch):
-    """The first time from the start that was given, told of the best DAG; later from the best DAG."""
+@pytest.mark.parametrize("lists_all", [False, True])
+def test_column_generation_begins_as_it_does_alone(monkeypatch, lists_all):
+    """The first time from the start that was given, told of the best DAG; later, and after all sets, from that DAG."""
     run, begins = Taking(monkeypatch, lambda steps: 1e6, better_after=0, rests=True), []
 
     def generate(*given, start, random_state, beside=None, **more):
@@ -492,11 +493,16 @@ def test_column_generation_begins_as_it_does_alone(monkeypatch):
         return Taking.generate(run)
 
     monkeypatch.setattr(run, "generate", generate)
-    run.run(400.0)
-    (start, seed, beside), (later, *_, none) = begins[:2]
-    assert (start, seed, none) == (None, 0, None)
-    assert (beside.dag == run.best).all()
+    run.run(400.0, lists_all=lists_all)
+    (start, _, beside), (later, _, none) = begins[:2]
+    assert none is None
     assert (later.dag == run.best).all()
+    if lists_all:
+        assert beside is None
+        assert (start.dag == run.best).all()
+    else:
+        assert begins[0][:2] == (None, 0)
+        assert (beside.dag == run.best).all()
 
 
 @pytest.mark.parametrize(("is_hard", "agree"), [(False, False), (False, True), (True, False)])

@@ -93,7 +93,7 @@ class Portfolio:
         self._score = -math.inf
         self._seed: int = shared["random_state"]
         self._step = GENERATION  # the search that is next
-        self._lists_all = self._has_generated = False
+        self._lists_all = self._from_best = False  # whether column generation begins from the best DAG
         if shared["start"] is not None:
             self._keep(start_dag(problem, shared["start"]))
 
@@ -124,7 +124,7 @@ class Portfolio:
         exact : callable, optional
             The exact method, which is called with the clock if searches go on, and returns None if it would be late.
         """
-        self._lists_all = lists_all
+        self._lists_all = self._from_best = lists_all
         left = self._clock.remaining()
         share = HARD_SHARE if goes_on and is_hard else FIRST_SHARE
         first = self._clock.within(max(share * left, FIRST_SECONDS))
@@ -262,13 +262,13 @@ class Portfolio:
         """Generate parent sets, and keep what is better.
 
         The first time it begins as it does alone, so that it finds what it finds there, and is joined with the best
-        DAG; later it begins from that.
+        DAG; later it begins from that, and always where a search over all allowed sets comes before it.
         """
         given: dict[str, Any] = {**self._shared, "random_state": self._seed}
-        if self._has_generated:
+        if self._from_best:
             given["start"] = None if self._best is None else StartDag(self._best)
         else:
-            given["beside"], self._has_generated = Beside(dag=self._best), True
+            given["beside"], self._from_best = Beside(dag=self._best), True
         with suppress(ahead.Late), ahead.in_time(clock):
             found = generate(self._problem, deadline=clock, progress=self._progress, **given)
             if found.score is not None:
