@@ -336,6 +336,43 @@ def test_exact_without_its_kernels_is_answered_by_hill_climbing(monkeypatch, is_
     assert (ahead.LATE in result.notes) == (not is_ready)
 
 
+def hard_or_not(monkeypatch, is_hard):
+    """Let branch and cut be chosen, where a proof is far away or near."""
+    monkeypatch.setattr(
+        auto, "choose", lambda problem, *given: auto.Choice("branch-and-cut", "", problem.knowledge, is_hard=is_hard)
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_hard", "expected"),
+    [(60, True, "exact"), (60, False, "branch-and-cut"), (None, True, "branch-and-cut")],
+)
+def test_exact_that_may_just_end_in_time_follows_the_search(monkeypatch, seconds, is_hard, expected):
+    """Three times its estimate is not left, but it is; not where another proof is near, or without a limit."""
+    data, _ = dagopt.simulate(8, 300, 1.5, 1)
+    steps, order, exact = [], portfolio.solve_order, auto.exact_in_time
+    hard_or_not(monkeypatch, is_hard)
+    monkeypatch.setattr(auto, "LONG_RECURSION", 0.0)
+    monkeypatch.setattr(
+        portfolio, "solve_order", lambda *given, **more: steps.append("search") or order(*given, **more)
+    )
+    monkeypatch.setattr(auto, "exact_in_time", lambda *given: steps.append("exact") or exact(*given))
+    result = dagopt.learn(data, time_limit=seconds, progress=False)
+    assert (result.method, result.status) == (expected, "optimal")
+    assert steps[:2] == (["search", "exact"] if expected == "exact" else ["search"])
+    assert result.notes[0].startswith("auto chose branch-and-cut")
+
+
+def test_an_exact_run_that_would_be_late_leaves_the_time_to_others(monkeypatch):
+    """It is begun and given up; what follows is what would have been done without it."""
+    data, _ = dagopt.simulate(8, 300, 1.5, 1)
+    hard_or_not(monkeypatch, True)
+    monkeypatch.setattr(auto, "exact_in_time", lambda *given: None)
+    result = dagopt.learn(data, time_limit=20, progress=False)
+    assert result.method == "branch-and-cut"
+    assert result.score == pytest.approx(dagopt.learn(data, "exact", progress=False).score)
+
+
 def test_no_prover_begins_after_the_limit(monkeypatch):
     """With a million rows the first step of one takes seconds; the search's answer is returned as it is."""
     problem = dagopt.learn(dagopt.simulate(6, 300, 1.5, 2).data, "exact", progress=False).problem
@@ -433,6 +470,54 @@ def test_after_the_prover_searches_take_turns(monkeypatch):
     turns = ["generate", f"order {portfolio.NEXT_SEED}", "small sets"]
     assert steps == ["order 0", "small sets", "prove", *turns, "generate", f"order {2 * portfolio.NEXT_SEED}"]
     assert found.score == pytest.approx(best.score)
+
+
+@pytest.mark.parametrize(("is_hard", "share"), [(True, 1.0), (False, portfolio.FIRST_SHARE)])
+def test_the_first_search_is_cut_only_where_a_proof_is_near(monkeypatch, is_hard, share):
+    """All other searches begin with one that takes as long."""
+    run, left = Taking(monkeypatch, lambda steps: 1e6), []
+    monkeypatch.setattr(
+        portfolio, "solve_order", lambda *given, deadline, **more: left.append(deadline.remaining()) or run.order()
+    )
+    run.run(100.0, is_hard=is_hard)
+    assert left[0] == pytest.approx(100.0 * share)
+
+
+@pytest.mark.parametrize("lists_all", [False, True])
+def test_column_generation_begins_as_it_does_alone(monkeypatch, lists_all):
+    """The first time from the start that was given, told of the best DAG; later, and after all sets, from that DAG."""
+    run, begins = Taking(monkeypatch, lambda steps: 1e6, better_after=0, rests=True), []
+
+    def generate(*given, start, random_state, beside=None, **more):
+        begins.append((start, random_state, beside))
+        return Taking.generate(run)
+
+    monkeypatch.setattr(run, "generate", generate)
+    run.run(400.0, lists_all=lists_all)
+    (start, _, beside), (later, _, none) = begins[:2]
+    assert none is None
+    assert (later.dag == run.best).all()
+    if lists_all:
+        assert beside is None
+        assert (start.dag == run.best).all()
+    else:
+        assert begins[0][:2] == (None, 0)
+        assert (beside.dag == run.best).all()
+
+
+@pytest.mark.parametrize(("is_hard", "agree"), [(False, False), (False, True), (True, False)])
+def test_where_searches_differ_a_longer_one_follows(monkeypatch, is_hard, agree):
+    """From the same starts and with the effort of the one of column generation, unless that follows at once."""
+    run, efforts = Taking(monkeypatch, lambda steps: 1e6), []
+
+    def order(*given, start=None, random_state, **effort):
+        effort = {name: value for name, value in effort.items() if name in portfolio.THOROUGH}
+        efforts.append((random_state, start, effort))
+        return replace(run.order(), figures=Figures(searches_agree=agree))
+
+    monkeypatch.setattr(portfolio, "solve_order", order)
+    run.run(100.0, is_hard=is_hard)
+    assert ((0, None, portfolio.THOROUGH) in efforts) == (not is_hard and not agree)
 
 
 class Taking:

@@ -20,13 +20,16 @@ The rules, in this order; "the time" is ``PATIENCE`` seconds, or the time limit 
 With a time limit, a long run of method 1 begins with an order search, which has what exact is sure not to need, or,
 where that is little, goes on until it has settled. Methods 2 to 5 begin with an order search
 without a limit on parents, and the answer is the best DAG of both (``portfolio.py``). They end after the time limit or
-else ``PATIENCE`` seconds. With a time limit, prover and searches go on in turns while the gap is open.
+else ``PATIENCE`` seconds. With a time limit, prover and searches go on in turns while the gap is open. Where exact is
+expected to end within the limit, but not three times as fast, and no other proof is near, it follows the first order
+search, and is given up once it is seen that it would be late.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -40,7 +43,7 @@ from dagopt.families.listing import MOST_SETS, bounds_the_rest, count_sets, limi
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels import ahead
 from dagopt.methods.checkpoint_file import resumed_path
-from dagopt.methods.exact.exact import ExactOptions, PoolOptions, run_exact, solve_given_pool
+from dagopt.methods.exact.exact import ExactOptions, PoolOptions, exact_in_time, run_exact, solve_given_pool
 from dagopt.methods.exact.plan import Estimate, ExactPlan, listing_seconds
 from dagopt.methods.method_options import MOST_PRICED_NODES, checkpoint, random_state, resume, solver, start
 from dagopt.problem import Problem
@@ -60,9 +63,11 @@ MOST_CONTINUOUS_SETS = 300_000  # maximum number of listed sets; pruning saves l
 MOST_UNDOMINATED = 100_000  # by estimate; a quarter of what branch-and-cut lists, because estimates are often too low
 RESTARTS_OF_PROVER = 1  # of the prover's own order search, which starts from the DAG of the first one
 MOST_COLUMNS = 400  # beyond this a round of pricing takes longer than a minute
-ESTIMATE_SHARE = 0.1  # the share of the time that the estimate of a listing may take
+ESTIMATE_SHARE = 0.1  # the share of the time that the estimate of a listing may take,
+HASTY_SHARE = 0.02  # or this where exact, which may just end in time, waits for it
 MOST_RECURSION_NODES = 18  # for a given pool; here the recursion takes milliseconds
 SAFETY = 3.0  # estimates of time are rough
+TIGHT = 1.25  # times its estimate must be left where exact is given up if it would be late, and others follow
 LONG_EXACT, LONG_SHARE = 0.5, 0.1  # seconds, or a share of the limit, of exact from which a search is worth its time
 EXACT_SAFETY = 4.0  # the search leaves exact this many times what it is expected to take, which is rough,
 SEARCH_SHARE = 0.3  # but if that is less than this share of the time limit, it goes on until it has settled
@@ -86,7 +91,8 @@ class AutoOptions(ExactOptions):
 def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progress: Progress) -> Answer:
     """Choose a method by the size of the problem, say why, and run it."""
     plan = options.plan(problem, deadline, progress)
-    if resumed_path(options.checkpoint, options.resume) is not None:
+    resumed = resumed_path(options.checkpoint, options.resume) is not None
+    if resumed:
         chosen = Choice("branch-and-cut", "its checkpoint is continued", problem.knowledge)
     elif plan.gpu is not None:
         chosen = Choice("exact", "a GPU has room for it", problem.knowledge)
@@ -100,7 +106,9 @@ def solve_auto(problem: Problem, options: AutoOptions, deadline: Deadline, progr
     elif chosen.is_first and options.n_best == 1:
         answer = _list_and_recur(problem, chosen, plan, options, deadline, progress)
     else:
-        answer = _search_and_prove(problem, chosen, options, deadline, progress)
+        may_recur = plan.estimate.tables is not None and options.n_best == 1 and not resumed
+        exact = partial(_exact, problem, plan, chosen) if may_recur else None
+        answer = _search_and_prove(problem, chosen, options, deadline, progress, exact)
     return replace(answer, notes=(f"auto chose {chosen.method}: {chosen.why}", *answer.notes))
 
 
@@ -154,8 +162,29 @@ def _list_and_recur(
     return listed.with_graph(problem, answer.adjacency) if is_better else listed
 
 
+def _exact(problem: Problem, plan: ExactPlan, chosen: Choice, deadline: Deadline) -> Answer | None:
+    """Return the answer of exact if it is expected in time and is, and no other proof is near; otherwise None."""
+    is_near = not chosen.is_hard and plan.estimate.seconds > LONG_RECURSION
+    if is_near or not _is_in_time(plan.estimate, deadline):
+        return None
+    with suppress(ahead.Late), ahead.in_time(deadline):
+        answer = exact_in_time(problem, plan, deadline)
+        return None if answer is None else answer.noted("exact came first, and ended in time")
+    return None
+
+
+def _is_in_time(estimate: Estimate, deadline: Deadline) -> bool:
+    """Say whether exact is expected to end before a time limit, if it begins now."""
+    return estimate.fits and math.isfinite(deadline.time_limit) and TIGHT * estimate.seconds <= deadline.remaining()
+
+
 def _search_and_prove(
-    problem: Problem, chosen: Choice, options: AutoOptions, deadline: Deadline, progress: Progress
+    problem: Problem,
+    chosen: Choice,
+    options: AutoOptions,
+    deadline: Deadline,
+    progress: Progress,
+    exact: Callable[[Deadline], Answer | None] | None = None,
 ) -> Answer:
     """Search and prove until the time limit or, without one, for ``PATIENCE`` seconds."""
     from dagopt.methods.portfolio import Portfolio
@@ -174,7 +203,7 @@ def _search_and_prove(
     prove = partial(_prove, chosen.method)
     lists_all = chosen.method == "gobnilp" and _is_limited(problem.knowledge)
     answer = portfolio.run(
-        prove, goes_on=has_limit, is_hard=chosen.is_hard, lists_all=lists_all, generate=generate, **more
+        prove, goes_on=has_limit, is_hard=chosen.is_hard, lists_all=lists_all, generate=generate, exact=exact, **more
     )
     if answer.status == "time_limit" and not has_limit:
         answer = answer.noted(f"stopped after {PATIENCE:.0f} s; time_limit= allows more")
@@ -243,7 +272,8 @@ def choose(problem: Problem, estimate: Estimate, workers: Workers) -> Choice:
     lack = f"the proven optimum would take {estimate}, more than {'the time' if estimate.fits else 'the memory'} allows"
     if listed is not None:
         return Choice("gobnilp", f"{lack}, but {what} can be listed", listed)
-    n_sets, listing = _undominated(problem, patience, workers)
+    may_recur = estimate.tables is not None and _is_in_time(estimate, workers.deadline)
+    n_sets, listing = _undominated(problem, patience, workers, HASTY_SHARE if may_recur else ESTIMATE_SHARE)
     if n_sets is not None and n_sets <= MOST_UNDOMINATED:
         why = f"{lack}, but only about {n_sets:,} parent sets can be part of a best DAG"
         return Choice("branch-and-cut", why, problem.knowledge, listing)
@@ -284,7 +314,9 @@ def _listed(problem: Problem, patience: float, cores: int) -> Knowledge | None:
     return None
 
 
-def _undominated(problem: Problem, patience: float, workers: Workers) -> tuple[int | None, Listing | None]:
+def _undominated(
+    problem: Problem, patience: float, workers: Workers, share: float
+) -> tuple[int | None, Listing | None]:
     """Estimate how many parent sets are undominated, one more than allowed if too many; None if not estimated.
 
     Also return the listing, which can be continued.
@@ -298,7 +330,7 @@ def _undominated(problem: Problem, patience: float, workers: Workers) -> tuple[i
     takes_all = patience <= FIRST_SECONDS or (math.isfinite(workers.deadline.time_limit) and ahead.is_cold())
     if takes_all:  # the search takes all of it, or compiling does
         return (MOST_UNDOMINATED + 1 if is_searchable(score) else None), None
-    clock = workers.deadline.within(ESTIMATE_SHARE * patience)
+    clock = workers.deadline.within(share * patience)
     try:
         listing = Listing(score, problem.knowledge, MOST_UNDOMINATED)
         with Workers(clock, workers.progress, workers.count) as some:

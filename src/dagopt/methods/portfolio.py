@@ -1,9 +1,12 @@
 """Search and proof under one clock: the best DAG of everything that ran, with the tightest certificate.
 
-1. Order search, without a limit on parents, finds a DAG: the same search as that of ``method="order"``. If its searches
+1. Order search, without a limit on parents, finds a DAG: the same search as that of ``method="order"``, which is not
+   cut where a proof is far away. The exact method follows if it may end within the time limit. If the searches
    differ and a time limit was given, the best DAG is hard to find. If parent sets cannot be listed either, a proof is
-   far away, and column generation goes on from the DAG for a share of the time, because growing one parent at a time
-   may miss what it finds. Where it does not suit the problem, further searches go on. Unless the prover lists all
+   far away, and column generation follows for a share of the time, because growing one parent at a time may miss what
+   it finds. It begins as it does alone, with a longer order search from the same starts: where it did not begin from
+   the DAG that was found, it found more. Where a proof is not so far, that longer search follows alone. Where column
+   generation does not suit the problem, further searches go on. Unless the prover lists all
    allowed sets, a search goes on from the best DAG of small parent sets (``orders/small_sets.py``), before the prover
    if there is a time limit, else after one that proved nothing. A prover starts from the best.
 2. The prover that was chosen for the table runs. If column generation did not run before, it has a share of the time
@@ -29,7 +32,7 @@ from dagopt.arrays import Dag
 from dagopt.deadline import Deadline
 from dagopt.graph.knowledge import Knowledge
 from dagopt.kernels import ahead
-from dagopt.methods.orders.order import solve_order
+from dagopt.methods.orders.order import THOROUGH, solve_order
 from dagopt.methods.orders.small_sets import SmallSets
 from dagopt.methods.resumable import Beside, Resumable
 from dagopt.methods.start import StartDag, start_dag
@@ -40,11 +43,11 @@ from dagopt.results.answer import Answer, Status
 __all__ = ["FIRST_SECONDS", "Portfolio"]
 
 FIRST_SHARE = 0.4  # of the time, at most, for the first order search,
-HARD_SHARE = 0.6  # or this where a proof is far away, so that a search which would soon end is not cut,
+HARD_SHARE = 1.0  # or this where a proof is far away: column generation begins with a longer one,
 FIRST_SECONDS = 2.0  # but at least this many seconds: with a shorter limit a search alone would find as much
 QUICK_SHARE = 0.1  # or this if the prover lists all allowed sets: its own search over them finds more
 RUGGED_SHARE = 0.6  # of the time that is left, for column generation where searches differ and a proof is far away
-HURRIED_SHARE = 0.8  # or this much if the limit is so short that a search alone would take all of it
+HURRIED_SHARE = 0.8  # or up to this much where it may need that to end the search with which it begins
 LATER_SHARE = 0.5  # of the time that is left, at most, for column generation after the prover,
 COMPLETE_SHARE = 0.2  # or this if the prover lists all allowed sets, and so meets what column generation would find:
 LATER_FACTOR, LATER_SECONDS = 4.0, 2.0  # it needs about so many times what the first search took, and these seconds
@@ -90,7 +93,7 @@ class Portfolio:
         self._score = -math.inf
         self._seed: int = shared["random_state"]
         self._step = GENERATION  # the search that is next
-        self._lists_all = False
+        self._lists_all = self._from_best = False  # whether column generation begins from the best DAG
         if shared["start"] is not None:
             self._keep(start_dag(problem, shared["start"]))
 
@@ -101,6 +104,7 @@ class Portfolio:
         is_hard: bool = False,
         lists_all: bool = False,
         generate: Callable[..., Answer] | None = None,
+        exact: Callable[[Deadline], Answer | None] | None = None,
         **options: Any,
     ) -> Answer:
         """Return the best DAG found, with what the prover proved.
@@ -117,8 +121,10 @@ class Portfolio:
             Whether the prover lists all parent sets that are allowed, because they are few.
         generate : callable, optional
             Column generation, called as the prover is, if it suits the problem.
+        exact : callable, optional
+            The exact method, which is called with the clock if searches go on, and returns None if it would be late.
         """
-        self._lists_all = lists_all
+        self._lists_all = self._from_best = lists_all
         left = self._clock.remaining()
         share = HARD_SHARE if goes_on and is_hard else FIRST_SHARE
         first = self._clock.within(max(share * left, FIRST_SECONDS))
@@ -128,16 +134,13 @@ class Portfolio:
         if goes_on and left > FIRST_SECONDS and ahead.is_cold():  # the prover's kernels come after the search's
             first = self._clock.within(left)
         found = self._search(first, self._shared["random_state"])
-        generated = False
+        if goes_on and exact is not None and self._clock.reason is None:
+            proven = exact(self._clock)
+            if proven is not None:
+                return proven
         later = max(LATER_FACTOR * first.elapsed(), LATER_SECONDS)
-        is_rugged = goes_on and is_hard and found.figures.searches_agree is False
-        if is_rugged and self._clock.reason is None:
-            generated = generate is not None
-            if generate is None:
-                self._search_on(first)
-            else:
-                share = RUGGED_SHARE if left > FIRST_SECONDS else HURRIED_SHARE
-                self._generate(generate, self._clock.within(share * self._clock.remaining()))
+        is_rugged = goes_on and not lists_all and found.figures.searches_agree is False
+        generated = is_rugged and self._clock.reason is None and self._search_more(generate, is_hard, later)
         if (goes_on or is_hard) and not lists_all:
             self._search_small(self._clock)
         if not ahead.ready(self._clock):
@@ -256,13 +259,37 @@ class Portfolio:
         return answer
 
     def _generate(self, generate: Callable[..., Answer], clock: Deadline) -> None:
-        """Generate parent sets from the best DAG, and keep what is better."""
-        given = {**self._shared, "random_state": self._seed}
-        given["start"] = None if self._best is None else StartDag(self._best)
+        """Generate parent sets, and keep what is better.
+
+        The first time it begins as it does alone, so that it finds what it finds there, and is joined with the best
+        DAG; later it begins from that, and always where a search over all allowed sets comes before it.
+        """
+        given: dict[str, Any] = {**self._shared, "random_state": self._seed}
+        if self._from_best:
+            given["start"] = None if self._best is None else StartDag(self._best)
+        else:
+            given["beside"], self._from_best = Beside(dag=self._best), True
         with suppress(ahead.Late), ahead.in_time(clock):
             found = generate(self._problem, deadline=clock, progress=self._progress, **given)
             if found.score is not None:
                 self._keep(found.adjacency)
+
+    def _search_more(self, generate: Callable[..., Answer] | None, is_hard: bool, later: float) -> bool:
+        """Search on where searches differ, until a prover begins; say whether parent sets were generated."""
+        left = self._clock.remaining()
+        if is_hard and generate is not None:
+            self._generate(generate, self._clock.within(max(RUGGED_SHARE * left, min(HURRIED_SHARE * left, later))))
+        elif is_hard:
+            self._search_on(self._clock.within(RUGGED_SHARE * left))
+        elif generate is not None:
+            self._search_thoroughly(self._clock.within(LATER_SHARE * left))
+        return is_hard and generate is not None
+
+    def _search_thoroughly(self, clock: Deadline) -> None:
+        """Search as column generation does before it begins, from the same starts: it may come too late for that."""
+        given: dict[str, Any] = {**self._shared, "random_state": self._seed, **THOROUGH}
+        self._keep(solve_order(self._problem, deadline=clock, progress=self._progress, **given).adjacency)
+        self._seed += NEXT_SEED
 
     def _search_on(self, clock: Deadline) -> None:
         """Search from other seeds until one finds nothing better."""

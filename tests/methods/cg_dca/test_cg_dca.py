@@ -21,6 +21,7 @@ from dagopt.methods.cg_dca.cg_dca import solve_cg_dca
 from dagopt.methods.cg_dca.cg_dca_options import PaperOptions
 from dagopt.methods.cg_dca.trace import COLUMNS
 from dagopt.methods.likelihood_bound import likelihood_bound
+from dagopt.methods.resumable import Beside
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress
 from dagopt.scores.build import make_score
@@ -427,6 +428,22 @@ def test_a_given_start_is_never_lost(simulated):
     for options in ({}, FAST):
         result = dagopt.learn(data, "cg-dca", start=best, max_passes=1, **options)
         assert result.score == pytest.approx(optimum, abs=1e-6)
+
+
+def test_what_is_known_beside_the_search_is_never_lost(monkeypatch, simulated):
+    """The order search begins as without it, and its DAG is joined with the known one before the first pass."""
+    problem = dagopt.learn(simulated(1)[0], "exact").problem
+    best, starts = dagopt.learn(problem.table, "exact"), []
+
+    def search(problem, *given, start, **more):
+        starts.append(start)
+        return 0 * best.adjacency, []
+
+    monkeypatch.setattr(cg_dca, "order_incumbent", search)
+    beside = Beside(dag=best.adjacency)
+    found = solve_cg_dca(problem, deadline=Deadline(), progress=NoProgress(), beside=beside, max_passes=1)
+    assert starts[0] is None
+    assert found.score == pytest.approx(best.score, abs=1e-6)
 
 
 def test_an_integer_phase_cut_short_is_no_proof(simulated):

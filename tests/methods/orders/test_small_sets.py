@@ -55,10 +55,11 @@ def best_of_small_sets(problem, deadline=None, seed=0):
 def test_the_best_dag_of_small_sets(kind, seed):
     """With few columns the search finds what the recursion proves to be the best."""
     problem = simulated(kind, seed)
-    best = solve_given_pool(pool_of(problem, 3), **quiet())
+    size = 4 if kind == "discrete" else 3
+    best = solve_given_pool(pool_of(problem, size), **quiet())
     found = best_of_small_sets(problem)
     assert problem.score.total(found) == pytest.approx(best.score, abs=1e-6)
-    assert found.sum(axis=0).max() <= 3
+    assert found.sum(axis=0).max() <= size
 
 
 def test_a_known_dag_is_never_lost():
@@ -128,6 +129,17 @@ def test_too_many_sets_are_not_listed(monkeypatch):
     assert best_of_small_sets(problem, Deadline(1e-6)) is None
     monkeypatch.setattr(small_sets, "MOST_SMALL_SETS", 9 * 37 - 1)  # a node has 1 + 8 + 28 sets of up to two parents
     assert best_of_small_sets(problem) is None
+
+
+def test_four_discrete_parents_are_listed_only_if_such_sets_are_few(monkeypatch):
+    """A column that only four others together tell, one of 9 in which a node has 163 sets of up to four."""
+    rng = np.random.default_rng(3)
+    values = rng.integers(2, size=(2000, 9))
+    values[:, 8] = values[:, :4].sum(axis=1) % 2
+    problem = problem_of(dagopt.as_table(values.astype(str)))
+    assert best_of_small_sets(problem).sum(axis=0).max() == 4
+    monkeypatch.setattr(small_sets, "MOST_SMALL_SETS", 9 * 163 - 1)
+    assert best_of_small_sets(problem).sum(axis=0).max() < 4
 
 
 def test_knowledge_holds():

@@ -38,8 +38,10 @@ from dagopt.methods.cg_dca.run import Run
 from dagopt.methods.cg_dca.start_points import make_start_point
 from dagopt.methods.checkpoint_file import identity_of, resumed_path
 from dagopt.methods.method_options import MOST_PRICED_NODES, solver
-from dagopt.methods.orders.order import order_incumbent
+from dagopt.methods.orders.merging import merged
+from dagopt.methods.orders.order import THOROUGH, order_incumbent
 from dagopt.methods.orders.search import BareFamily, families
+from dagopt.methods.resumable import Beside
 from dagopt.methods.start import StartDag, start_dag
 from dagopt.problem import Problem
 from dagopt.progress import NoProgress, Progress
@@ -58,20 +60,21 @@ CLUSTERS_PER_ROUND = 20  # rows added to the LP per round of the bound
 ROW_EFFORT = Effort(steps=10_000, climbs=0, rounds=18, all_steps=400_000)  # of the bound by rows
 ROW_TOLERANCE = 1e-8  # relative to the score: a bound by rows that is larger by less proves it, as in branch and cut
 LISTING_SHARE = 0.5  # the share of the time for scoring all parent sets; the rest is for the search
-BEFORE = {"restarts": 10, "kicks": 10}  # effort of the order search that comes first
 AGAIN = {"restarts": 1, "kicks": 3}  # effort of the order searches after an integer phase
 
 
 @solver(CgDcaOptions)
-def solve_cg_dca(problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> Answer:
-    """Run CG-DCA joined with order search.
+def solve_cg_dca(
+    problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress, beside: Beside | None = None
+) -> Answer:
+    """Run CG-DCA joined with order search, and with the best DAG of searches that were made before.
 
     Returns
     -------
     Answer
         With a bound only if all parent sets, or all up to a size, were priced at the end. ``rows=`` makes it better.
     """
-    return _Run(problem, options, deadline, progress).result("cg-dca")
+    return _Run(problem, options, deadline, progress, None if beside is None else beside.dag).result("cg-dca")
 
 
 @solver(PaperOptions)
@@ -93,9 +96,17 @@ class _Run(Run):
 
     limits = "a limit on passes or families"
 
-    def __init__(self, problem: Problem, options: CgDcaOptions, deadline: Deadline, progress: Progress) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        options: CgDcaOptions,
+        deadline: Deadline,
+        progress: Progress,
+        known: Dag | None = None,
+    ) -> None:
         super().__init__(problem, options, deadline, progress)
         self.options = options
+        self.known = known
         self.checkpoint = options.checkpoint
         self.rng = np.random.default_rng(options.random_state)
         self.start_point = make_start_point(options.init, options.switch_at)
@@ -219,11 +230,15 @@ class _Run(Run):
         if self.options.order_start:
             self.progress.update("order search", None)
             with self.trace.timed("order"):
-                effort = BEFORE if self.problem.n_nodes <= MOST_PRICED_NODES else {}
+                effort = THOROUGH if self.problem.n_nodes <= MOST_PRICED_NODES else {}
                 self.incumbent = self.search_orders(self.options.start, **effort)
         elif self.options.start is not None:
             self.incumbent = start_dag(self.problem, self.options.start)
             self.add_sets(families(self.incumbent))
+        if self.incumbent is not None and self.known is not None:
+            better, other = sorted((self.incumbent, self.known), key=self.problem.score.total, reverse=True)
+            self.incumbent = merged(better, other, self.problem)
+            self.add_sets({*families(self.known), *families(self.incumbent)})
         if self.incumbent is not None:
             self.trace.best = self.problem.score.total(self.incumbent)
             self.trace.add("order" if self.options.order_start else "start", np.nan, self.master.n_families, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from dagopt.integer.recursion import pool_bytes, solve_pool
 from dagopt.memory import readable
 from dagopt.methods.exact.best_classes import solve_best_classes
 from dagopt.methods.exact.exact_answer import exact_answer
+from dagopt.methods.exact.in_time import InTime
 from dagopt.methods.exact.plan import ExactPlan, memory_in_bytes, plan_exact
 from dagopt.methods.exact.stopped import stopped_answer
 from dagopt.methods.exact.subset_dp import SubsetDP
@@ -29,7 +30,16 @@ from dagopt.results.answer import Answer
 from dagopt.results.certificate import GIVEN_POOL, Certificate
 from dagopt.workers import Stopped, Workers
 
-__all__ = ["Device", "ExactOptions", "PoolOptions", "best_dag", "run_exact", "solve_exact", "solve_given_pool"]
+__all__ = [
+    "Device",
+    "ExactOptions",
+    "PoolOptions",
+    "best_dag",
+    "exact_in_time",
+    "run_exact",
+    "solve_exact",
+    "solve_given_pool",
+]
 
 Device = Literal["auto", "cpu", "gpu"]
 Found = tuple[NDArray[np.int8], float]  # a DAG, and the largest error of the scores by which it was chosen
@@ -76,6 +86,19 @@ def run_exact(problem: Problem, plan: ExactPlan, n_best: int = 1, begun: Dag | N
             adjacency, error = way()
     except Stopped:
         return stopped_answer(problem, workers, note, begun)
+    return exact_answer(problem, adjacency, note, error)
+
+
+def exact_in_time(problem: Problem, plan: ExactPlan, deadline: Deadline) -> Answer | None:
+    """Return the proven best DAG by tables of all parent sets, or None as soon as it is seen that it would be late."""
+    watch = InTime(plan.workers.progress, plan.estimate, deadline)
+    workers = Workers(deadline, watch, plan.workers.count)
+    way, note = _way(problem, replace(plan, workers=workers))
+    try:
+        with workers:
+            adjacency, error = way()
+    except Stopped:
+        return None
     return exact_answer(problem, adjacency, note, error)
 
 

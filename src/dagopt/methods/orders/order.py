@@ -30,9 +30,10 @@ from dagopt.progress import NoProgress, Progress
 from dagopt.results.answer import Answer, worth
 from dagopt.results.figures import Figures
 
-__all__ = ["OrderOptions", "order_incumbent", "solve_order"]
+__all__ = ["THOROUGH", "OrderOptions", "order_incumbent", "solve_order"]
 
 
+THOROUGH = {"restarts": 10, "kicks": 10}  # the effort of a search that column generation follows
 EFFORTS = ((150, 2, 4), (40, 2, 8), (0, 10, 10))  # least number of columns, restarts, rounds of kicks
 FIRST_RESTARTS = 4  # if these agree, there are no others: on 20 tables of 25 columns these did not find more
 MANY_COLUMNS = 150  # from here on hill climbing takes longer than the order search that would start from it, and so do

@@ -2,10 +2,11 @@
 
 Order search grows parent sets one column at a time. If two parents help only together, no growth takes the first one,
 and ``better_parents.py`` looks only at columns that are not descendants: an edge that must turn for it stays. So all
-searches may agree on a DAG that is not the best. Here all parent sets of up to three or two columns are listed, as the
-time allows, and a search over orders takes each column's best listed set (``listed_search.py``). Its DAG scores less,
-for want of larger sets, but it has what was hidden, and order search goes on from there. The sets that it meets join
-the listed ones, and the search over all of them puts together what is good in different DAGs, until that is in vain.
+searches may agree on a DAG that is not the best. Here all parent sets of up to four, three or two columns are listed,
+as the time allows, and a search over orders takes each column's best listed set (``listed_search.py``). Its DAG scores
+less, for want of larger sets, but it has what was hidden, and order search goes on from there. The sets that it meets
+join the listed ones, and the search over all of them puts together what is good in different DAGs, until that is in
+vain.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from dagopt.workers import Workers
 
 __all__ = ["SmallSets"]
 
-SIZES = (3, 2)  # of the largest sets that are listed, the first for which there is time
+SIZES = (4, 3, 2)  # of the largest sets that are listed, the first for which there is time
+LARGE_SIZE = 4  # from here on only sets of discrete data are listed, of as few columns as of continuous data: up to 26
 MOST_SMALL_SETS = 400_000  # size 3 up to 40 columns, size 2 up to 93;
 MOST_COUNTED_SETS = 2_100_000  # of discrete data, where most are given up uncounted: size 3 up to 60 columns
 LEAST_SECONDS, SECONDS_PER_SET = 0.02, 2e-7  # of a listing, besides the local scores
@@ -65,12 +67,15 @@ class SmallSets:
         A listing that is stopped leaves the sets of the sizes before.
         """
         score = self._problem.score
-        most = MOST_SMALL_SETS if score.bulk_joints is None else MOST_COUNTED_SETS
+        is_counted = score.bulk_joints is not None
         for size in SIZES if self._pool is None else ():
+            if size >= LARGE_SIZE and not is_counted:
+                continue
+            most = MOST_COUNTED_SETS if is_counted and size < LARGE_SIZE else MOST_SMALL_SETS
             known = limited(self._problem.knowledge, size)
             sets = count_sets(known)
             with Workers(deadline, progress, self._n_jobs) as workers:
-                per_set = score.seconds_per_local * (1.0 if score.bulk_joints is None else SHARED / (size + 1))
+                per_set = score.seconds_per_local * (SHARED / (size + 1) if is_counted else 1.0)
                 seconds = LEAST_SECONDS + sets * (SECONDS_PER_SET + per_set) / workers.count
                 if sets > most or seconds > deadline.remaining():
                     continue
