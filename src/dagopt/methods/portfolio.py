@@ -47,6 +47,7 @@ HARD_SHARE = 1.0  # or this where a proof is far away: column generation begins 
 FIRST_SECONDS = 2.0  # but at least this many seconds: with a shorter limit a search alone would find as much
 QUICK_SHARE = 0.1  # or this if the prover lists all allowed sets: its own search over them finds more
 RUGGED_SHARE = 0.6  # of the time that is left, for column generation where searches differ and a proof is far away
+RUGGED_FACTOR, SHORT = 20.0, 5.0  # but at most so many times what the first search took, or so many seconds if more
 HURRIED_SHARE = 0.8  # or up to this much where it may need that to end the search with which it begins
 LATER_SHARE = 0.5  # of the time that is left, at most, for column generation after the prover,
 COMPLETE_SHARE = 0.2  # or this if the prover lists all allowed sets, and so meets what column generation would find:
@@ -134,13 +135,14 @@ class Portfolio:
         if goes_on and left > FIRST_SECONDS and ahead.is_cold():  # the prover's kernels come after the search's
             first = self._clock.within(left)
         found = self._search(first, self._shared["random_state"])
+        took = first.elapsed()
         if goes_on and exact is not None and self._clock.reason is None:
             proven = exact(self._clock)
             if proven is not None:
                 return proven
-        later = max(LATER_FACTOR * first.elapsed(), LATER_SECONDS)
+        later = max(LATER_FACTOR * took, LATER_SECONDS)
         is_rugged = goes_on and not lists_all and found.figures.searches_agree is False
-        generated = is_rugged and self._clock.reason is None and self._search_more(generate, is_hard, later)
+        generated = is_rugged and self._clock.reason is None and self._search_more(generate, is_hard, took)
         if (goes_on or is_hard) and not lists_all:
             self._search_small(self._clock)
         if not ahead.ready(self._clock):
@@ -151,7 +153,8 @@ class Portfolio:
         prover = partial(self._prove, prove, options)
         if goes_on:
             share = COMPLETE_SHARE if lists_all else LATER_SHARE
-            reserve = 0.0 if generated else min(share * self._clock.remaining(), later)
+            is_short = self._clock.time_limit <= SHORT  # it has had most of the time
+            reserve = 0.0 if generated and is_short else min(share * self._clock.remaining(), later)
             self._step = SMALL if lists_all else ORDERS if generated else GENERATION
             return self._with_best(self._take_turns(prover, generate, reserve))
         answer = self._proven(prover(self._clock))
@@ -274,13 +277,18 @@ class Portfolio:
             if found.score is not None:
                 self._keep(found.adjacency)
 
-    def _search_more(self, generate: Callable[..., Answer] | None, is_hard: bool, later: float) -> bool:
-        """Search on where searches differ, until a prover begins; say whether parent sets were generated."""
+    def _search_more(self, generate: Callable[..., Answer] | None, is_hard: bool, took: float) -> bool:
+        """Search on where searches differ, until a prover begins; say whether parent sets were generated.
+
+        ``took`` is how long the first search took.
+        """
         left = self._clock.remaining()
+        most = max(RUGGED_FACTOR * took, SHORT)
         if is_hard and generate is not None:
-            self._generate(generate, self._clock.within(max(RUGGED_SHARE * left, min(HURRIED_SHARE * left, later))))
+            hurried = min(HURRIED_SHARE * left, max(LATER_FACTOR * took, LATER_SECONDS))
+            self._generate(generate, self._clock.within(min(max(RUGGED_SHARE * left, hurried), most)))
         elif is_hard:
-            self._search_on(self._clock.within(RUGGED_SHARE * left))
+            self._search_on(self._clock.within(min(RUGGED_SHARE * left, most)))
         elif generate is not None:
             self._search_thoroughly(self._clock.within(LATER_SHARE * left))
         return is_hard and generate is not None
