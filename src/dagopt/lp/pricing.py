@@ -34,7 +34,7 @@ __all__ = ["NodePrice", "Pricing", "gaussian_parts"]
 
 
 STEPS_PER_PIECE = 5_000  # steps of one node between two looks at the clock,
-FEW_COLUMNS = 50  # with up to so many columns; with more, in inverse proportion to their square
+FEW_COLUMNS = 50  # with up to so many columns; with more, in inverse proportion to their fourth power
 MOST_CLIMBED = 4_000  # sets of one node that climbs find
 SMALL, OF_ANY_SIZE = 10, 4  # climbs begin with at most so many parents, but one out of four with any number
 LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known ones by this
@@ -84,7 +84,7 @@ class Pricing:
         self._parts = gaussian_parts(score)
         self._knowledge = knowledge
         self.most_steps = most_steps
-        self._piece = int(STEPS_PER_PIECE * min((FEW_COLUMNS / score.n_nodes) ** 2, 1.0))
+        self._piece = max(int(STEPS_PER_PIECE * min((FEW_COLUMNS / score.n_nodes) ** 4, 1.0)), 1)
         self._slack = np.zeros(score.n_nodes)
         self._n_climbs = 0
         self.margin = 2 * max(part.block_likelihood.margin for part in set(self._parts))  # rounding, twice
