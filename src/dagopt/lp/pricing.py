@@ -41,7 +41,7 @@ LEAST_GAIN = 1e-3  # a remainder is of interest only if it exceeds the known one
 FIRST_STEPS = 2_000  # of each search, before the next one goes on
 LEAST_SHARE = 1e-6  # of a search, in estimates of how long it takes
 LEAST_SLACK, GROWTH, LESS_SLACK = 2.0, 2.0, 8.0  # of long searches; it is divided by the last number the next time
-FINISHED_SHARE = 0.7  # of the time left in which searches are to end
+FINISHED_SHARE = 0.35  # of the time left in which searches are to end, because estimates are too short near the end
 SHARE_PER_SWEEP = 0.05  # searches go on by fewer steps if those of all took a larger share of the time
 LISTING_EFFORT = 20  # a listing may take this many times the steps of pricing, per node
 

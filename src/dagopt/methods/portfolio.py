@@ -47,7 +47,7 @@ HARD_SHARE = 1.0  # or this where a proof is far away: column generation begins 
 FIRST_SECONDS = 2.0  # but at least this many seconds: with a shorter limit a search alone would find as much
 QUICK_SHARE = 0.1  # or this if the prover lists all allowed sets: its own search over them finds more
 RUGGED_SHARE = 0.6  # of the time that is left, for column generation where searches differ and a proof is far away
-RUGGED_FACTOR, SHORT = 20.0, 5.0  # but at most so many times what the first search took, or so many seconds if more
+RUGGED_FACTOR, LEAST_MOST = 30.0, 5.0  # but at most so many times what the first search took, or these seconds if more
 HURRIED_SHARE = 0.8  # or up to this much where it may need that to end the search with which it begins
 LATER_SHARE = 0.5  # of the time that is left, at most, for column generation after the prover,
 COMPLETE_SHARE = 0.2  # or this if the prover lists all allowed sets, and so meets what column generation would find:
@@ -153,8 +153,7 @@ class Portfolio:
         prover = partial(self._prove, prove, options)
         if goes_on:
             share = COMPLETE_SHARE if lists_all else LATER_SHARE
-            is_short = self._clock.time_limit <= SHORT  # it has had most of the time
-            reserve = 0.0 if generated and is_short else min(share * self._clock.remaining(), later)
+            reserve = 0.0 if generated else min(share * self._clock.remaining(), later)
             self._step = SMALL if lists_all else ORDERS if generated else GENERATION
             return self._with_best(self._take_turns(prover, generate, reserve))
         answer = self._proven(prover(self._clock))
@@ -283,7 +282,7 @@ class Portfolio:
         ``took`` is how long the first search took.
         """
         left = self._clock.remaining()
-        most = max(RUGGED_FACTOR * took, SHORT)
+        most = max(RUGGED_FACTOR * took, LEAST_MOST)
         if is_hard and generate is not None:
             hurried = min(HURRIED_SHARE * left, max(LATER_FACTOR * took, LATER_SECONDS))
             self._generate(generate, self._clock.within(min(max(RUGGED_SHARE * left, hurried), most)))
