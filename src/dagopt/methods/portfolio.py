@@ -3,12 +3,13 @@
 1. Order search, without a limit on parents, finds a DAG: the same search as that of ``method="order"``, which is not
    cut where a proof is far away. The exact method follows if it may end within the time limit. If the searches
    differ and a time limit was given, the best DAG is hard to find. If parent sets cannot be listed either, a proof is
-   far away, and column generation follows for a share of the time, because growing one parent at a time may miss what
-   it finds. It begins as it does alone, with a longer order search from the same starts: where it did not begin from
-   the DAG that was found, it found more. Where a proof is not so far, that longer search follows alone. Where column
-   generation does not suit the problem, further searches go on. Unless the prover lists all
-   allowed sets, a search goes on from the best DAG of small parent sets (``orders/small_sets.py``), before the prover
-   if there is a time limit, else after one that proved nothing. A prover starts from the best.
+   far away, and column generation follows for a share of the time, or a multiple of what the first search took if
+   that is less, because growing one parent at a time may miss what it finds. It begins as it does alone, with a longer
+   order search from the same starts: where it did not begin from the DAG that was found, it found more. Where a proof
+   is not so far, that longer search follows alone. Where column generation does not suit the problem, further searches
+   go on. Unless the prover lists all allowed sets, a search goes on from the best DAG of small parent sets
+   (``orders/small_sets.py``), before the prover if there is a time limit, else after one that proved nothing. A prover
+   starts from the best.
 2. The prover that was chosen for the table runs. If column generation did not run before, it has a share of the time
    limit, so that a proof that is not found does not take the time of a better DAG. A limit on parents that was chosen
    for it, not by the user, makes its proof one about fewer graphs: it becomes ``Answer.limited``.

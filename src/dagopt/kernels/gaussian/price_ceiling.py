@@ -53,7 +53,7 @@ MOST_STRETCH = 3.0  # the largest d with which a search goes on where none gave 
 NEAR, FAR = 2.0, 10.0  # no other d is tried, and no bound is looked for, beyond so many times the one wanted
 LOST, MOST_PIECES = 2.0, 12  # points that a chord exceeds -N/2 log by, and pieces of the range of variances at most
 SHARE = 0.4  # of what is left to a candidate, which its part of Δ takes
-SMALLER, SHARES = 0.8, 4  # the factor by which Δ shrinks until Q is positive definite for rounding too, and how often
+SMALLER, ATTEMPTS = 0.8, 4  # the factor by which Δ shrinks until Q is positive definite for rounding too, and how often
 SWEEPS, LEAST_MOVE = 12, 0.05  # over the coordinates of y, and the change, in points, from which another one follows
 
 
@@ -221,7 +221,7 @@ def _split(unit, scale, least, total, count, prices):
     if not _factor(unit, scale, least, total, count, prices):
         return False
     _give_shares(count, prices)
-    for _ in range(SHARES):
+    for _ in range(ATTEMPTS):
         if _is_definite(unit, least, count, prices):
             return True
         for p in range(count):
